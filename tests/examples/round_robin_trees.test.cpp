@@ -22,7 +22,6 @@ TEST_CASE("round_robin_trees is not built: it needs XGBoost") {}
 namespace round_robin_trees_test {
 
 using namespace augur;
-using ::kernel; // of candidates.hpp, not augur's
 using examples::round_robin_samples;
 using examples::round_robin_trees;
 using examples::select_round_robin;
@@ -34,7 +33,7 @@ round_robin_trees trained(std::vector<normalisation> methods, std::size_t member
     for (std::uint64_t m = 0; m < members; ++m) {
         round_robin_samples samples(columns, out.methods());
         for (std::uint64_t t = 0; t < 3; ++t) {
-            const kernel k(200, static_cast<float>(16 * t), 10 * m + t);
+            const candidates k(200, static_cast<float>(16 * t), 10 * m + t);
             REQUIRE(samples.add(k.rows, k.labels));
         }
         CHECK(samples.size() == 600);
@@ -58,7 +57,7 @@ std::vector<float> some_rows(std::size_t n, std::uint64_t seed) {
 
 TEST_CASE("round_robin_trees: proposals are the members' mean, the blend and the selection, step by step") {
     const auto trees = trained(three, 2);
-    const kernel far(150, 1024, 77);
+    const candidates far(150, 1024, 77);
     std::vector<float> said(150);
     augur::random_engine draw(5);
     for (float& s : said) s = static_cast<float>(draw.below(9));
@@ -97,7 +96,7 @@ TEST_CASE("round_robin_trees: loaded members propose the same") {
         }
         REQUIRE(again.add(std::move(loaded)));
     }
-    const kernel k(100, 8, 1);
+    const candidates k(100, 8, 1);
     const auto a = trees.propose(k.rows, {}, 100), b = again.propose(k.rows, {}, 100);
     REQUIRE(a);
     REQUIRE(b);
@@ -107,7 +106,7 @@ TEST_CASE("round_robin_trees: loaded members propose the same") {
 
 TEST_CASE("round_robin_trees: what does not fit is refused") {
     round_robin_trees none;
-    const kernel k(20, 0, 1);
+    const candidates k(20, 0, 1);
     const auto empty = none.propose(k.rows, {}, 5);
     REQUIRE(!empty);
     CHECK(empty.error().code == errc::not_found);

@@ -25,7 +25,7 @@
 
 namespace tlp_data {
 
-struct kernel {
+struct named_kernel {
     std::string name = "a";
     [[nodiscard]] std::string_view key() const { return name; }
 };

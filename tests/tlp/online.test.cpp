@@ -14,19 +14,19 @@
 
 #include "data.hpp"
 
-using tlp_data::kernel;
+using tlp_data::named_kernel;
 
 namespace {
 
-using online = augur::tlp::online_model<augur::step_list, kernel, augur::serial_executor>;
+using online = augur::tlp::online_model<augur::step_list, named_kernel, augur::serial_executor>;
 
 /// The same five steps in any order. Fast where the first one comes before the second: only the order tells.
 struct permuted {
     std::vector<augur::step_list> schedules;
     std::vector<augur::measurement> outcomes;
     std::vector<bool> fast;
-    kernel what;
-    std::vector<augur::observation<augur::step_list, kernel>> records;
+    named_kernel what;
+    std::vector<augur::observation<augur::step_list, named_kernel>> records;
 
     permuted(std::size_t n, std::uint64_t seed) : schedules(n), outcomes(n), fast(n) {
         augur::random_engine rng(seed);
@@ -77,13 +77,13 @@ TEST_CASE("tlp online: an LSTM learns from the order of the steps, to which atte
     const permuted seen(128, 1), unseen(100, 2);
     augur::serial_executor serial;
     online lstm(serial, without_places(augur::tlp::backbone::lstm));
-    REQUIRE(lstm.update(std::span<const augur::observation<augur::step_list, kernel>>(seen.records)));
+    REQUIRE(lstm.update(std::span<const augur::observation<augur::step_list, named_kernel>>(seen.records)));
     CHECK(lstm.trainings() == 1); // at once with all 128
     CHECK(lstm.last_fit().last_loss < 0.5 * lstm.last_fit().first_loss);
     CHECK(pairs_right(scores_of(lstm, unseen), unseen) > 0.85); // measured: 0.91
 
     online attention(serial, without_places(augur::tlp::backbone::attention));
-    REQUIRE(attention.update(std::span<const augur::observation<augur::step_list, kernel>>(seen.records)));
+    REQUIRE(attention.update(std::span<const augur::observation<augur::step_list, named_kernel>>(seen.records)));
     const auto scores = scores_of(attention, unseen);
     const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
     CHECK(*high - *low <= 1e-4F * (std::max)(1.0F, std::abs(*high)));
@@ -102,7 +102,7 @@ TEST_CASE("tlp online: an LSTM goes on from weights, and so does the first outpu
         std::vector<float> expected(unseen.schedules.size());
         REQUIRE(first.score(unseen.what, std::span<const augur::step_list>(unseen.schedules), std::span<float>(expected)));
         CHECK(scores_of(model, unseen) == expected);
-        REQUIRE(model.update(std::span<const augur::observation<augur::step_list, kernel>>(seen.records)));
+        REQUIRE(model.update(std::span<const augur::observation<augur::step_list, named_kernel>>(seen.records)));
         CHECK(model.trainings() == 1);
         CHECK(model.last_fit().steps > 0);
         REQUIRE(model.model() != nullptr);

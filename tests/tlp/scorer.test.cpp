@@ -18,7 +18,7 @@
 
 using counted_memory::allocations;
 
-using tlp_data::kernel, tlp_data::two_threads;
+using tlp_data::named_kernel, tlp_data::two_threads;
 
 namespace {
 
@@ -32,8 +32,8 @@ double latency_of(const augur::step_list& s) {
 struct measured {
     std::vector<augur::step_list> schedules;
     std::vector<augur::measurement> outcomes;
-    std::vector<kernel> kernels{{"a"}, {"b"}};
-    std::vector<augur::observation<augur::step_list, kernel>> records;
+    std::vector<named_kernel> kernels{{"a"}, {"b"}};
+    std::vector<augur::observation<augur::step_list, named_kernel>> records;
 
     explicit measured(std::size_t n) : schedules(tlp_data::random_schedules(n, 21)), outcomes(n) {
         for (std::size_t i = 0; i < n; ++i) {
@@ -44,21 +44,21 @@ struct measured {
     }
 };
 
-using online = augur::tlp::online_model<augur::step_list, kernel, augur::serial_executor>;
-using online_2 = augur::tlp::online_model<augur::step_list, kernel, two_threads>;
+using online = augur::tlp::online_model<augur::step_list, named_kernel, augur::serial_executor>;
+using online_2 = augur::tlp::online_model<augur::step_list, named_kernel, two_threads>;
 
 template <class M>
 std::vector<float> scores_of(M& model, const std::vector<augur::step_list>& batch) {
     std::vector<float> scores(batch.size(), -9);
-    REQUIRE(model.score(kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(scores)));
+    REQUIRE(model.score(named_kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(scores)));
     return scores;
 }
 
 } // namespace
 
-static_assert(augur::cost_model<augur::tlp::scorer<augur::serial_executor>, augur::step_list, kernel>);
-static_assert(augur::trainable_cost_model<online, augur::step_list, kernel>);
-static_assert(!augur::trainable_cost_model<augur::tlp::scorer<augur::serial_executor>, augur::step_list, kernel>);
+static_assert(augur::cost_model<augur::tlp::scorer<augur::serial_executor>, augur::step_list, named_kernel>);
+static_assert(augur::trainable_cost_model<online, augur::step_list, named_kernel>);
+static_assert(!augur::trainable_cost_model<augur::tlp::scorer<augur::serial_executor>, augur::step_list, named_kernel>);
 
 TEST_CASE("tlp scorer: nothing is allocated after the first batch, and neighbours do not matter") {
     const auto model = augur::tlp::trained_model::random_init(augur::tlp::schema::ansor(), augur::tlp::config::small(0), augur::random_engine(3));
@@ -67,7 +67,7 @@ TEST_CASE("tlp scorer: nothing is allocated after the first batch, and neighbour
     auto scorer = model->scorer(serial);
     const auto batch = tlp_data::random_schedules(200, 5);
     std::vector<float> scores(200), again(200), part(50);
-    const kernel k{"a"};
+    const named_kernel k{"a"};
     REQUIRE(scorer.score(k, std::span<const augur::step_list>(batch), std::span<float>(scores)));
     const std::size_t before = allocations;
     bool fine = true;
@@ -91,7 +91,7 @@ TEST_CASE("tlp scorer: with an LSTM nothing is allocated after the first batch e
     auto scorer = model->scorer(serial);
     const auto batch = tlp_data::random_schedules(600, 5); // three pieces
     std::vector<float> scores(600), again(600);
-    const kernel k{"a"};
+    const named_kernel k{"a"};
     REQUIRE(scorer.score(k, std::span<const augur::step_list>(batch), std::span<float>(scores)));
     const std::size_t before = allocations;
     const bool fine = static_cast<bool>(scorer.score(k, std::span<const augur::step_list>(batch), std::span<float>(again)));
@@ -133,7 +133,7 @@ TEST_CASE("tlp scorer: a schedule that cannot be scored is -infinity, not a fail
     CHECK(scores[1] == -std::numeric_limits<float>::infinity());
     CHECK(std::isfinite(scores[2]));
     std::vector<float> short_of(2);
-    const auto refused = scorer.score(kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(short_of));
+    const auto refused = scorer.score(named_kernel{"a"}, std::span<const augur::step_list>(batch), std::span<float>(short_of));
     CHECK(refused.error().code == augur::errc::shape_mismatch);
     for (float* const weight : {&model->model.decoders.front().back().b(0), &model->model.encoder.front().b(0)}) { // the last layer, the first
         const float was = std::exchange(*weight, std::numeric_limits<float>::quiet_NaN());
@@ -144,7 +144,7 @@ TEST_CASE("tlp scorer: a schedule that cannot be scored is -infinity, not a fail
 
 TEST_CASE("tlp online: learns to rank, at its marks only, the same on one and two threads and after a restart") {
     const measured data(150);
-    const std::span<const augur::observation<augur::step_list, kernel>> records(data.records);
+    const std::span<const augur::observation<augur::step_list, named_kernel>> records(data.records);
     const auto unseen = tlp_data::random_schedules(300, 77);
     augur::tlp::online_options options;
     options.fit.epochs = 20;
@@ -184,7 +184,7 @@ TEST_CASE("tlp online: records that teach nothing leave no knowledge") {
     for (auto& m : data.outcomes) m.status = augur::outcome::run_crash;
     augur::serial_executor serial;
     online model(serial);
-    REQUIRE(model.update(std::span<const augur::observation<augur::step_list, kernel>>(data.records)));
+    REQUIRE(model.update(std::span<const augur::observation<augur::step_list, named_kernel>>(data.records)));
     CHECK(model.model() == nullptr);
     CHECK(scores_of(model, data.schedules) == std::vector<float>(64, 0.0F));
 }
@@ -221,13 +221,13 @@ TEST_CASE("tlp online: a schema without a word of the language, and a training t
     augur::serial_executor serial;
     std::vector<untaught> schedules(64);
     measured data(64);
-    std::vector<augur::observation<untaught, kernel>> records;
+    std::vector<augur::observation<untaught, named_kernel>> records;
     for (std::size_t i = 0; i < 64; ++i) {
         schedules[i].tile = static_cast<std::int64_t>(i);
         records.push_back({&data.kernels[0], &schedules[i], &data.outcomes[i]});
     }
-    augur::tlp::online_model<untaught, kernel, augur::serial_executor> deaf(serial);
-    const auto unknown = deaf.update(std::span<const augur::observation<untaught, kernel>>(records));
+    augur::tlp::online_model<untaught, named_kernel, augur::serial_executor> deaf(serial);
+    const auto unknown = deaf.update(std::span<const augur::observation<untaught, named_kernel>>(records));
     REQUIRE(!unknown);
     CHECK(unknown.error().code == augur::errc::not_found);
     CHECK(unknown.error().detail ==
@@ -235,15 +235,15 @@ TEST_CASE("tlp online: a schema without a word of the language, and a training t
           "schema of your language");
     augur::tlp::online_options options;
     options.schema = *augur::tlp::schema::learn(std::span<const untaught>(schedules), {});
-    augur::tlp::online_model<untaught, kernel, augur::serial_executor> hears(serial, options);
-    CHECK(hears.update(std::span<const augur::observation<untaught, kernel>>(records)));
+    augur::tlp::online_model<untaught, named_kernel, augur::serial_executor> hears(serial, options);
+    CHECK(hears.update(std::span<const augur::observation<untaught, named_kernel>>(records)));
     CHECK(hears.model() != nullptr);
 
     // a number that no float holds: such a schedule teaches nothing and has no score, the others are learned from
     for (const double strange : {1e39, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
         schedules[5].share = strange;
-        augur::tlp::online_model<untaught, kernel, augur::serial_executor> learns(serial, options);
-        REQUIRE(learns.update(std::span<const augur::observation<untaught, kernel>>(records)));
+        augur::tlp::online_model<untaught, named_kernel, augur::serial_executor> learns(serial, options);
+        REQUIRE(learns.update(std::span<const augur::observation<untaught, named_kernel>>(records)));
         REQUIRE(learns.model() != nullptr);
         const auto frozen = augur::tlp::freeze(*learns.model());
         REQUIRE(frozen);
@@ -261,10 +261,10 @@ TEST_CASE("tlp online: a schema without a word of the language, and a training t
     wild.fit.learning_rate = 1e30;
     wild.growth = std::numeric_limits<double>::infinity(); // trains once
     online model(serial, wild);
-    const auto diverged = model.update(std::span<const augur::observation<augur::step_list, kernel>>(data.records));
+    const auto diverged = model.update(std::span<const augur::observation<augur::step_list, named_kernel>>(data.records));
     REQUIRE(!diverged);
     CHECK(diverged.error().code == augur::errc::limit);
     CHECK(model.model() == nullptr);
     CHECK(scores_of(model, data.schedules) == std::vector<float>(64, 0.0F));
-    CHECK(model.update(std::span<const augur::observation<augur::step_list, kernel>>(data.records))); // the same records are not tried again
+    CHECK(model.update(std::span<const augur::observation<augur::step_list, named_kernel>>(data.records))); // the same records are not tried again
 }

@@ -12,10 +12,10 @@
 constexpr std::size_t columns = 3;
 
 /// Candidates of a kernel whose numbers all lie about `at`: the less of the first and the more of the second, the faster.
-struct kernel {
+struct candidates {
     std::vector<float> rows, labels;
 
-    kernel(std::size_t n, float at, std::uint64_t seed) {
+    candidates(std::size_t n, float at, std::uint64_t seed) {
         augur::random_engine rng(seed);
         for (std::size_t i = 0; i < n; ++i) {
             const auto a = static_cast<float>(rng.below(9)) - 4, b = static_cast<float>(rng.below(9)) - 4, noise = static_cast<float>(rng.below(9));

@@ -16,7 +16,7 @@
 
 #include "candidates.hpp"
 
-/// A schedule is the number of its row in `kernel`; one from `bad` on has none.
+/// A schedule is the number of its row in `candidates`; one from `bad` on has none.
 struct pick {
     std::uint32_t row = 0;
     void visit(auto& sink) const {
@@ -26,7 +26,7 @@ struct pick {
 };
 struct task_of_kernel {
     std::string name;
-    const kernel* all = nullptr;
+    const candidates* all = nullptr;
     [[nodiscard]] std::string_view key() const { return name; }
 };
 struct row_of_pick {

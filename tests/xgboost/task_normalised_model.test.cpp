@@ -29,7 +29,7 @@ std::vector<task_normalised_trees> members(normalisation view, std::size_t count
     for (std::uint64_t m = 0; m < count; ++m) {
         task_normalised_samples samples(columns, view);
         for (std::uint64_t t = 0; t < 3; ++t) {
-            const kernel k(200, static_cast<float>(16 * t), 10 * m + t);
+            const candidates k(200, static_cast<float>(16 * t), 10 * m + t);
             REQUIRE(samples.add(task_normaliser::fit(k.rows, columns, view), k.rows, k.labels));
         }
         auto trees = task_normalised_trees::train(samples, quick(m));
@@ -47,12 +47,12 @@ concept has_update = requires { &M::update; };
 static_assert(!has_update<offline> && has_update<online>);
 template <class Second>
 concept second_model = std::constructible_from<offline, std::vector<task_normalised_trees>, row_of_pick, Second&>;
-static_assert(second_model<likes_thirds> && !second_model<kernel>);
+static_assert(second_model<likes_thirds> && !second_model<candidates>);
 
 } // namespace
 
 TEST_CASE("task_normalised_model: a score is the members' mean and the blend of the second model, step by step") {
-    const kernel far(150, 1024, 77);
+    const candidates far(150, 1024, 77);
     const task_of_kernel task{"far", &far};
     for (const auto view : {normalisation::relative, normalisation::ranked, normalisation::absolute}) {
         const auto trees = members(view, 2);
@@ -78,7 +78,7 @@ TEST_CASE("task_normalised_model: a score is the members' mean and the blend of 
 }
 
 TEST_CASE("task_normalised_model: it picks a fast candidate of a kernel far from those that it learned from, whatever its neighbours") {
-    const kernel far(150, 1024, 77), near(150, 0, 5);
+    const candidates far(150, 1024, 77), near(150, 0, 5);
     const task_of_kernel task{"far", &far}, other{"near", &near};
     offline model(members(normalisation::relative, 2), {});
     REQUIRE(model.set_normaliser(task, picks(0, 150)));
@@ -105,7 +105,7 @@ TEST_CASE("task_normalised_model: the example of its header") {
     using my_schedule = pick;
     using my_task = task_of_kernel;
     using my_row = row_of_pick;
-    const kernel far(150, 1024, 77);
+    const candidates far(150, 1024, 77);
     const std::vector<task_of_kernel> tasks{{"far", &far}};
     const auto trees = members(normalisation::relative, 1);
     likes_thirds opinion;
@@ -120,7 +120,7 @@ TEST_CASE("task_normalised_model: the example of its header") {
 }
 
 TEST_CASE("task_normalised_model: what cannot be scored") {
-    const kernel far(50, 64, 3);
+    const candidates far(50, 64, 3);
     const task_of_kernel task{"far", &far};
     likes_thirds other;
     offline model(members(normalisation::relative, 1), row_of_pick{40, 30}, other);

@@ -30,7 +30,7 @@ static_assert(trainable_cost_model<learner, pick, task_of_kernel>);
 task_normalised_samples known(bool turned = false) {
     task_normalised_samples samples(columns);
     for (const std::uint64_t seed : {1U, 2U}) {
-        kernel k(200, static_cast<float>(32 * seed), seed);
+        candidates k(200, static_cast<float>(32 * seed), seed);
         if (turned)
             for (std::size_t i = 0; i < k.labels.size(); ++i) k.labels[i] -= (k.rows[i * columns + 1] - static_cast<float>(32 * seed)) / 8;
         REQUIRE(samples.add(k.all(), k.rows, k.labels));
@@ -84,7 +84,7 @@ TEST_CASE("task_normalised_model, online: the example of its header") {
     using my_schedule = pick;
     using my_task = task_of_kernel;
     using my_row = row_of_pick;
-    const kernel far(150, 1024, 77);
+    const candidates far(150, 1024, 77);
     const std::vector<task_of_kernel> tasks{{"far", &far}};
     const auto samples_of_other_tasks = known();
     const auto samples_of = [](const task_of_kernel&) { return picks(0, 100); };
@@ -98,7 +98,7 @@ TEST_CASE("task_normalised_model, online: the example of its header") {
 }
 
 TEST_CASE("task_normalised_model, online: trees on what was known, then on that and the records as often as they weigh") {
-    const kernel far(150, 1024, 77), near(100, 0, 5);
+    const candidates far(150, 1024, 77), near(100, 0, 5);
     const task_of_kernel first{"far", &far}, second{"near", &near};
     const auto options = quickly(2, 3);
     auto model = learner::create(known(), {}, options);
@@ -112,7 +112,7 @@ TEST_CASE("task_normalised_model, online: trees on what was known, then on that 
     all.insert(all.end(), b.records.begin(), b.records.end());
     REQUIRE(model->update(all));
     auto samples = known(); // by key: "far" before "near"
-    const auto add = [&](const kernel& k, std::uint32_t met, std::uint32_t n) {
+    const auto add = [&](const candidates& k, std::uint32_t met, std::uint32_t n) {
         const auto of = task_normaliser::fit(std::span(k.rows).first(met * columns), columns);
         const std::vector<float> rows(k.rows.begin(), k.rows.begin() + static_cast<std::ptrdiff_t>(n * columns));
         std::vector<float> labels(k.labels.begin(), k.labels.begin() + n);
@@ -138,7 +138,7 @@ TEST_CASE("task_normalised_model, online: trees on what was known, then on that 
 }
 
 TEST_CASE("task_normalised_model, online: the correction of a second model is that of the offline model, also after an update") {
-    const kernel far(150, 1024, 77);
+    const candidates far(150, 1024, 77);
     const task_of_kernel task{"far", &far};
     likes_thirds second;
     const auto options = quickly(2, 3);
@@ -165,7 +165,7 @@ TEST_CASE("task_normalised_model, online: the correction of a second model is th
 }
 
 TEST_CASE("task_normalised_model, online: where what was known is wrong of a kernel, a search finds out") {
-    const kernel far(400, 1024, 77);
+    const candidates far(400, 1024, 77);
     const task_of_kernel task{"far", &far};
     const measured all(task, 400);
     auto model = learner::create(known(true), {}, quickly());
@@ -191,7 +191,7 @@ TEST_CASE("task_normalised_model, online: where what was known is wrong of a ker
 }
 
 TEST_CASE("task_normalised_model, online: rows that cannot be made, failures, and what is refused") {
-    const kernel far(60, 64, 3);
+    const candidates far(60, 64, 3);
     const task_of_kernel task{"far", &far}, stranger{"other", &far};
     auto some = learner::create(known(), row_of_pick{40, 30}, quickly()), thirty = learner::create(known(), {}, quickly());
     REQUIRE(some->set_normaliser(task, picks(0, 60)));

@@ -21,14 +21,14 @@ namespace {
 result<task_normalised_trees> trained(const boosted_trees_options& options = quick()) {
     task_normalised_samples samples(columns);
     for (std::uint64_t t = 0; t < 4; ++t) {
-        const kernel k(300, static_cast<float>(16 * t), t);
+        const candidates k(300, static_cast<float>(16 * t), t);
         REQUIRE(samples.add(k.all(), k.rows, k.labels));
     }
     CHECK(samples.size() == 1200);
     return task_normalised_trees::train(samples, options);
 }
 
-std::vector<float> scores_of(const task_normalised_trees& trees, kernel k) {
+std::vector<float> scores_of(const task_normalised_trees& trees, candidates k) {
     std::vector<float> out(k.labels.size());
     REQUIRE(trees.score(k.all(), k.rows, out));
     return out;
@@ -39,7 +39,7 @@ std::vector<float> scores_of(const task_normalised_trees& trees, kernel k) {
 TEST_CASE("task_normalised_trees: a kernel far from those trained on is ranked, for absolute numbers it would be beyond all") {
     const auto trees = trained();
     REQUIRE(trees);
-    const kernel far(300, 1024, 99);
+    const candidates far(300, 1024, 99);
     const auto scores = scores_of(*trees, far);
     std::size_t agree = 0, pairs = 0;
     for (std::size_t i = 0; i < scores.size(); ++i)
@@ -50,7 +50,7 @@ TEST_CASE("task_normalised_trees: a kernel far from those trained on is ranked, 
             }
     CHECK(static_cast<double>(agree) > 0.95 * static_cast<double>(pairs));
     // the same candidates elsewhere have the same scores
-    const kernel near(300, 16, 99);
+    const candidates near(300, 16, 99);
     CHECK(scores_of(*trees, near) == scores);
     // a score does not depend on its neighbours in the batch, only on the reference
     std::vector<float> row(far.rows.begin() + 30, far.rows.begin() + 33), one(1);
@@ -64,7 +64,7 @@ TEST_CASE("task_normalised_trees: the same seed gives the same trees on any numb
     const auto a = trained(), b = trained(two);
     REQUIRE(a);
     REQUIRE(b);
-    const kernel k(100, 5, 1);
+    const candidates k(100, 5, 1);
     CHECK(scores_of(*a, k) == scores_of(*b, k));
     const auto again = task_normalised_trees::load(a->save(11), 11);
     REQUIRE(again);
@@ -91,8 +91,8 @@ TEST_CASE("task_normalised_trees: a program's label is the best of its measureme
 TEST_CASE("task_normalised_trees: each normalisation learns the law, and is known again when it is loaded") {
     for (const auto method : {normalisation::ranked, normalisation::absolute}) {
         task_normalised_samples samples(columns, method);
-        const kernel k(300, 0, 3), other(300, 0, 4);
-        const auto shown = [&](const kernel& of) { return task_normaliser::fit(of.rows, columns, method); };
+        const candidates k(300, 0, 3), other(300, 0, 4);
+        const auto shown = [&](const candidates& of) { return task_normaliser::fit(of.rows, columns, method); };
         REQUIRE(samples.add(shown(k), k.rows, k.labels));
         const auto trees = task_normalised_trees::train(samples, quick());
         REQUIRE(trees);

@@ -31,20 +31,20 @@ struct plan {
         for (const int i : {tile, lanes, unroll}) sink.number(std::int64_t{i});
     }
 };
-struct kernel {
+struct sized_kernel {
     std::string name = "a";
     double size = 1;
     [[nodiscard]] std::string_view key() const { return name; }
 };
-double known_part(const kernel& k, const plan& p) { return 1e-4 * k.size * (1 + std::abs(p.tile - 5)) * (8.0 / (1 + p.lanes)); }
+double known_part(const sized_kernel& k, const plan& p) { return 1e-4 * k.size * (1 + std::abs(p.tile - 5)) * (8.0 / (1 + p.lanes)); }
 double unknown_part(const plan& p) { return p.unroll > 4 && p.lanes > 3 ? 3.0 : p.tile > 7 ? 1.6 : 1.0; }
-double truth(const kernel& k, const plan& p) { return known_part(k, p) * unknown_part(p); }
+double truth(const sized_kernel& k, const plan& p) { return known_part(k, p) * unknown_part(p); }
 
 /// tile, lanes, unroll, and five numbers that say nothing; a plan of unroll -1 has no row, one above 1000 a row
 /// that trees do not take.
 struct row_of_plan {
     static constexpr std::size_t columns() { return 8; }
-    augur::result<void> operator()(const kernel&, const plan& p, std::span<float> row) const {
+    augur::result<void> operator()(const sized_kernel&, const plan& p, std::span<float> row) const {
         if (p.unroll < 0) return augur::error{augur::errc::invalid_argument, "no row"};
         augur::random_engine noise(static_cast<std::uint64_t>(p.tile * 1000 + p.lanes * 100 + p.unroll));
         const std::array own{p.tile, p.lanes, p.unroll};
@@ -58,7 +58,7 @@ struct row_of_plan {
 };
 struct knows_a_part {
     static constexpr score_meaning meaning = score_meaning::negative_log_latency;
-    static augur::result<void> score(const kernel& k, std::span<const plan> batch, std::span<float> scores) {
+    static augur::result<void> score(const sized_kernel& k, std::span<const plan> batch, std::span<float> scores) {
         for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = static_cast<float>(-std::log(known_part(k, batch[i])));
         return {};
     }
@@ -67,23 +67,23 @@ struct knows_a_part {
 struct deceived {
     static constexpr score_meaning meaning = score_meaning::negative_log_latency;
     static double seconds(const plan& p) { return 1e-3 * (1 + (p.tile * 7 + p.lanes * 5 + p.unroll * 3) % 11); }
-    static augur::result<void> score(const kernel&, std::span<const plan> batch, std::span<float> scores) {
+    static augur::result<void> score(const sized_kernel&, std::span<const plan> batch, std::span<float> scores) {
         for (std::size_t i = 0; i < batch.size(); ++i) scores[i] = static_cast<float>(-std::log(seconds(batch[i])));
         return {};
     }
 };
-using online = augur::trees_online<plan, kernel, row_of_plan>;
+using online = augur::trees_online<plan, sized_kernel, row_of_plan>;
 using hybrid = augur::residual_model<knows_a_part, online>;
-static_assert(augur::trainable_cost_model<online, plan, kernel> && augur::trainable_cost_model<hybrid, plan, kernel>);
-static_assert(!augur::row_features_of<int, plan, kernel>);
+static_assert(augur::trainable_cost_model<online, plan, sized_kernel> && augur::trainable_cost_model<hybrid, plan, sized_kernel>);
+static_assert(!augur::row_features_of<int, plan, sized_kernel>);
 
 struct drawn {
-    kernel what;
+    sized_kernel what;
     std::vector<plan> plans;
     std::vector<augur::measurement> outcomes;
-    std::vector<augur::observation<plan, kernel>> records;
+    std::vector<augur::observation<plan, sized_kernel>> records;
 
-    drawn(std::size_t n, std::uint64_t seed, kernel k = {}) : what(std::move(k)), plans(n), outcomes(n) {
+    drawn(std::size_t n, std::uint64_t seed, sized_kernel k = {}) : what(std::move(k)), plans(n), outcomes(n) {
         augur::random_engine rng(seed);
         for (std::size_t i = 0; i < n; ++i) {
             plans[i] = {static_cast<int>(rng.below(10)), static_cast<int>(rng.below(8)), static_cast<int>(rng.below(10))};
@@ -94,7 +94,7 @@ struct drawn {
     }
     drawn(const drawn&) = delete;
     drawn& operator=(const drawn&) = delete;
-    [[nodiscard]] std::span<const augur::observation<plan, kernel>> first(std::size_t n) const { return std::span(records).first(n); }
+    [[nodiscard]] std::span<const augur::observation<plan, sized_kernel>> first(std::size_t n) const { return std::span(records).first(n); }
 };
 template <class Model>
 std::vector<float> scores_of(Model& model, const drawn& d) {
@@ -206,10 +206,10 @@ TEST_CASE("trees online: the same seed gives the same scores on any number of th
 
 TEST_CASE("trees online: tasks of another size, failures, schedules without a row, spans of another length") {
     const drawn small(100, 8), large(100, 9, {"b", 1000});
-    std::vector<augur::observation<plan, kernel>> both(small.records);
+    std::vector<augur::observation<plan, sized_kernel>> both(small.records);
     both.insert(both.end(), large.records.begin(), large.records.end());
     online model{row_of_plan{}};
-    REQUIRE(model.update(std::span<const augur::observation<plan, kernel>>(both)));
+    REQUIRE(model.update(std::span<const augur::observation<plan, sized_kernel>>(both)));
     for (const auto* d : {&small, &large}) { // each at its own scale
         const auto scores = scores_of(model, *d);
         double off = 0;

@@ -16,14 +16,14 @@
 #include "data.hpp"
 
 using counted_memory::allocations, counted_memory::live, counted_memory::peak;
-using tlp_data::kernel, tlp_data::two_threads;
+using tlp_data::named_kernel, tlp_data::two_threads;
 
 namespace {
 
 template <class M>
 std::vector<float> scores_of(M& model, std::span<const augur::step_list> batch) {
     std::vector<float> scores(batch.size(), -9);
-    REQUIRE(model.score(kernel{}, batch, std::span<float>(scores)));
+    REQUIRE(model.score(named_kernel{}, batch, std::span<float>(scores)));
     return scores;
 }
 
@@ -90,7 +90,7 @@ double spearman(const std::vector<float>& a, const std::vector<float>& b) {
 
 } // namespace
 
-static_assert(augur::cost_model<augur::tlp::frozen_scorer<augur::serial_executor>, augur::step_list, kernel>);
+static_assert(augur::cost_model<augur::tlp::frozen_scorer<augur::serial_executor>, augur::step_list, named_kernel>);
 
 TEST_CASE("tlp frozen: scores of the plain path, for every shape, size of batch and instruction set") {
     const auto batch = tlp_data::random_schedules(300, 5);
@@ -187,7 +187,7 @@ TEST_CASE("tlp frozen: the same batch gives the same scores, whatever came befor
         static_cast<void>(scores_of(second, other)); // knows other rows
         CHECK(scores_of(second, batch) == scores);
         std::vector<float> again(300), one(1);
-        const kernel k;
+        const named_kernel k;
         bool fine = static_cast<bool>(scorer.score(k, std::span<const augur::step_list>(batch), std::span<float>(again)));
         fine = fine && scorer.score(k, std::span<const augur::step_list>(batch).first(1), std::span<float>(one));
         const std::size_t before = allocations;
@@ -284,14 +284,14 @@ TEST_CASE("tlp frozen: memory is bounded, also where no row is shared") {
     {
         auto scorer = frozen->scorer(serial);
         static_cast<void>(scores_of(scorer, many));
-        REQUIRE(scorer.score(kernel{}, std::span<const unshared>(batch), std::span<float>(scores)));
+        REQUIRE(scorer.score(named_kernel{}, std::span<const unshared>(batch), std::span<float>(scores)));
         static_cast<void>(scores_of(scorer, many));
     }
     CHECK(peak - before < 64'000'000);
     CHECK(live == before);
     auto plain = model.scorer(serial);
     std::vector<float> want(batch.size());
-    REQUIRE(plain.score(kernel{}, std::span<const unshared>(batch), std::span<float>(want)));
+    REQUIRE(plain.score(named_kernel{}, std::span<const unshared>(batch), std::span<float>(want)));
     CHECK(distance(want, scores) < 2e-5);
 }
 
@@ -321,7 +321,8 @@ TEST_CASE("tlp frozen: what cannot be scored or frozen") {
     CHECK(std::isfinite(scores[2]));
     CHECK(scores_of(scorer, {}).empty());
     std::vector<float> short_of(2);
-    CHECK(scorer.score(kernel{}, std::span<const augur::step_list>(batch), std::span<float>(short_of)).error().code == augur::errc::shape_mismatch);
+    CHECK(scorer.score(named_kernel{}, std::span<const augur::step_list>(batch), std::span<float>(short_of)).error().code ==
+          augur::errc::shape_mismatch);
 
     const auto refused = [](const augur::tlp::trained_model& m, const augur::tlp::freeze_options& options = {}) {
         return augur::tlp::freeze(m, options).error();
