@@ -13,6 +13,8 @@
 #include <augur/tlm.hpp>
 #include <augur/tlp.hpp>
 #include <augur/transfer.hpp>
+#ifdef AUGUR_HAS_XGBOOST
 #include <augur/xgboost/trees_online.hpp>
+#endif
 
 #endif
