@@ -188,7 +188,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     other.fine.target_head_passes = 5;
     CHECK(tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, other).error().code == errc::version_mismatch);
     const kernel_log longer(4, 40, nullptr, 1, 3); // the same ids and labels, the tiles are three times as long
-    CHECK(std::equal(longer.data.schedule(7).begin(), longer.data.schedule(7).end(), log.data.schedule(7).begin(), log.data.schedule(7).end()));
+    CHECK(std::ranges::equal(longer.data.schedule(7), log.data.schedule(7)));
     CHECK(tlp::train_on_dataset(net, longer.table, longer.data, train, validation, serial, options).error().code == errc::version_mismatch);
     const auto bytes = nn::load_bytes(options.checkpoint);
     REQUIRE(bytes);
