@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Goes with the code of precompiled.hpp. All inline functions of all headers are in that code, also those that nobody calls; libstdc++ 12 has two such constructors of
-// std::filesystem::path, which call a function that its shared library keeps to itself.
+// Linked with the code of precompiled.hpp, which has all inline functions of its headers, also those that nobody calls. Among them are two private constructors
+// of libstdc++ 12's std::filesystem::path, which call this function; its shared library does not export it.
 extern "C" [[noreturn]] void _ZNSt10filesystem7__cxx114path5_List4typeENS1_5_TypeE() { __builtin_trap(); }

@@ -3,7 +3,8 @@
 #define AUGUR_TESTS_PRECOMPILED_HPP
 
 /// @file
-/// What the units of tests and examples include again and again, compiled once (AUGUR_PRECOMPILE). A unit still includes what it uses: without this file all compile as well.
+/// The headers that most units of tests and examples include, compiled once (AUGUR_PRECOMPILE). A unit still includes what it uses, so that it compiles
+/// without this file as well.
 
 #include <augur/crop.hpp>
 #include <augur/loopnest.hpp>
