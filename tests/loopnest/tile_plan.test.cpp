@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -144,4 +145,22 @@ TEST_CASE("tile plans: a reduction over lanes covers its steps") {
             CHECK(rest < width * vectors);
         }
     }
+}
+
+TEST_CASE("tile plans: rows that are contiguous and no whole vectors are summed as one") {
+    const auto sum_of = [](const char* kernel, int floats) {
+        c_options o;
+        o.vector_floats = floats;
+        auto k = lower(loop_state(dag_of(kernel)));
+        REQUIRE(k);
+        const auto pool = std::find_if(k->nests.begin(), k->nests.end(), [](const lowered_nest& n) { return n.combine == reducer::sum; });
+        REQUIRE(pool != k->nests.end());
+        const auto p = tile_planner(o).plan(k->terms, *pool, 0);
+        return std::pair(p.sum_lanes.term < 0 ? 0 : p.sum_lanes.extent, p.reduce_loops.size());
+    };
+    CHECK(sum_of("global_avg_pool2d:h=7,w=7,c=5,layout=nchw", 8) == std::pair<std::int64_t, std::size_t>(49, 0));
+    CHECK(sum_of("global_avg_pool2d:h=5,w=12,c=5,layout=nchw", 8) == std::pair<std::int64_t, std::size_t>(60, 0));
+    CHECK(sum_of("global_avg_pool2d:h=5,w=16,c=5,layout=nchw", 8) == std::pair<std::int64_t, std::size_t>(16, 1)); // no remainder to save
+    CHECK(sum_of("global_avg_pool2d:h=7,w=7,c=16", 8).first == 0);                                                  // lanes are channels
+    CHECK(sum_of("avg_pool2d:h=9,w=9,c=4,k=3,stride=3,layout=nchw", 8).first == 0);                                 // windows are no rows of one block
 }

@@ -179,7 +179,8 @@ AUG_LOAD_MASKED(8, __builtin_ia32_loadups256_mask)
 #define AUG_LOAD_MASKED_AVX(N, LOAD, ...) \
     AUG_INLINE aug_v##N aug_load_mask##N(const float *p, uint32_t bits, float other) { \
         aug_i##N lane = {__VA_ARGS__}, one = 1 << lane, mask = ((int32_t)bits & one) == one; \
-        return aug_pick##N(mask, (aug_v##N)LOAD((const aug_v##N *)p, mask), aug_set##N(other)); }
+        aug_v##N x = (aug_v##N)LOAD((const aug_v##N *)p, mask); /* 0 in the other lanes */ \
+        return other == 0 ? x : aug_pick##N(mask, x, aug_set##N(other)); }
 AUG_LOAD_MASKED_AVX(4, __builtin_ia32_maskloadps, 0, 1, 2, 3)
 AUG_LOAD_MASKED_AVX(8, __builtin_ia32_maskloadps256, 0, 1, 2, 3, 4, 5, 6, 7)
 #else
@@ -208,10 +209,12 @@ AUG_LOAD_MASK(16)
 #define aug_unzip_odd2 aug_zip_high2
 #define aug_unzip_even4(a, b) AUG_SHUFFLE(4, a, b, 0, 2, 4, 6)
 #define aug_unzip_odd4(a, b) AUG_SHUFFLE(4, a, b, 1, 3, 5, 7)
-#if defined(__AVX2__) && !defined(__AVX512VL__) /* within the halves, then the halves: two instructions, where gcc takes three and two constants */
+#define aug_apart_even8(a, b) AUG_SHUFFLE(8, a, b, 0, 2, 8, 10, 4, 6, 12, 14)
+#define aug_apart_odd8(a, b) AUG_SHUFFLE(8, a, b, 1, 3, 9, 11, 5, 7, 13, 15)
 AUG_INLINE aug_v8 aug_inner_halves8(aug_v8 a) { return AUG_SHUFFLE(8, a, a, 0, 1, 4, 5, 2, 3, 6, 7); }
-#define aug_unzip_even8(a, b) aug_inner_halves8(AUG_SHUFFLE(8, a, b, 0, 2, 8, 10, 4, 6, 12, 14))
-#define aug_unzip_odd8(a, b) aug_inner_halves8(AUG_SHUFFLE(8, a, b, 1, 3, 9, 11, 5, 7, 13, 15))
+#if defined(__AVX2__) && !defined(__AVX512VL__) /* within the halves, then the halves: two instructions, where gcc takes three and two constants */
+#define aug_unzip_even8(a, b) aug_inner_halves8(aug_apart_even8(a, b))
+#define aug_unzip_odd8(a, b) aug_inner_halves8(aug_apart_odd8(a, b))
 #else
 #define aug_unzip_even8(a, b) AUG_SHUFFLE(8, a, b, 0, 2, 4, 6, 8, 10, 12, 14)
 #define aug_unzip_odd8(a, b) AUG_SHUFFLE(8, a, b, 1, 3, 5, 7, 9, 11, 13, 15)

@@ -6,6 +6,7 @@
 /// Code generation for reads and stores: one element, or a vector of elements along one loop.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +52,14 @@ protected:
         std::int64_t length;
     };
     std::vector<touched_elements> touched_;
-    bool in_place_ = false; ///< write reads in place, without a local variable
+    bool in_place_ = false;     ///< write reads in place, without a local variable
+    bool halves_apart_ = false; ///< vectors of eight lanes have the order in which one shuffle within the halves leaves every second element
+
+    /// The iteration of the vectorised loop, counted from the first one of `l`, in lane `lane`.
+    [[nodiscard]] std::int64_t iteration_of(const lanes& l, int lane) const {
+        constexpr std::array<std::int64_t, 8> apart{0, 1, 4, 5, 2, 3, 6, 7}; // of aug_inner_halves8, its own inverse
+        return halves_apart_ && l.width == 8 ? apart[static_cast<std::size_t>(lane)] : lane;
+    }
 
     /// Adds the read `e` to `touched_`.
     void touch(const lowered_expr& e, const lanes& l, const std::string& when) {
@@ -70,7 +78,7 @@ protected:
 
     affine at_lane(const affine& a, const lanes& l, int lane) {
         if (l.term < 0) return known(a);
-        fixed_.emplace_back(l.term, l.first + lane);
+        fixed_.emplace_back(l.term, l.first + iteration_of(l, lane));
         auto out = known(a);
         fixed_.pop_back();
         return out;
@@ -176,14 +184,15 @@ protected:
         if ((!masked && back > before.low) || back + high - low >= vectors * width) return {};
         const auto ahead = vectors * width - 1 - (high - low); // an earlier pair of loads may begin that much before the first element
         bool every_second = vectors == 2;
-        for (std::size_t i = 0; i < distance.size(); ++i) every_second = every_second && distance[i] == static_cast<std::int64_t>(2 * i);
+        for (std::size_t i = 0; i < distance.size(); ++i)
+            every_second = every_second && distance[i] == 2 * iteration_of({-1, 0, static_cast<int>(width)}, static_cast<int>(i));
         const auto shuffled = [&](std::int64_t shift, bool held) -> std::string {
             const auto start = each.front() + affine(low - shift);
             const auto first = load(start, held);
             const auto second = vectors == 2 && !first.empty() ? load(start + affine(width), held) : first;
             if (first.empty() || second.empty()) return {};
             if (every_second && shift <= 1)
-                return std::string("aug_unzip_") + (shift == 0 ? "even" : "odd") + std::to_string(width) + "(" + first + ", " + second + ")";
+                return std::string(halves_apart_ && width == 8 ? "aug_apart_" : "aug_unzip_") + (shift == 0 ? "even" : "odd") + std::to_string(width) + "(" + first + ", " + second + ")";
             std::string text = "AUG_SHUFFLE(" + std::to_string(width) + ", " + first + ", " + second;
             for (const auto d : distance) text += ", " + std::to_string(d - low + shift);
             return text + ")";

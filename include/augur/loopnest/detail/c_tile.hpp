@@ -35,6 +35,7 @@ protected:
         for (const auto& l : p.reduce_loops) length *= l.extent;
         std::int64_t count = 0;
         each_vector(p, 0, [&](const lanes&) { ++count; });
+        halves_apart_ = reads_every_second(p);
         if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.reduce_loops)))
             return shared(p);
         const auto across = adjacent_rows(p, n.index);
@@ -45,15 +46,33 @@ protected:
         for (std::int64_t k = 1; k < unrolling.partial; ++k)
             each_vector(p, 0, [&](const lanes& l) { sums.push_back(neutral_vector(n.combine, l.width)); });
         reduce(p, guards, sums, results, unrolling);
+        const bool apart = std::exchange(halves_apart_, false);
         std::size_t i = 0;
         each_vector(p, 0, [&](const lanes& l) {
             for (auto k = i + results; k < sums.size(); k += results) line(combined(n.combine, sums[i], {sums[k], l.width > 1}, l.width));
+            if (apart) line(sums[i] + " = aug_inner_halves8(" + sums[i] + ");");
             if (across == p.tile.size() && !n.epilogue) store(n.buffer, n.index, l, {sums[i], l.width > 1});
             ++i;
         });
         if (n.epilogue) finish(p, across, sums);
         if (across < p.tile.size()) store_transposed(p, across, sums);
         loaded_.clear();
+    }
+
+    /// True if all operands of a tile in AVX2 code that move with its lanes are every second element along them. Two vectors of such elements take two
+    /// shuffles, of which the second one, between the halves, may as well come after the reduction. Other instruction sets have one shuffle for both.
+    [[nodiscard]] bool reads_every_second(const tile_plan& p) const {
+        if (options_.vector_floats != 8 || options_.vector_registers >= 32 || !p.neutral_in_registers || p.sum_lanes.term >= 0 || p.lanes.extent < 8)
+            return false;
+        bool all = true, any = false;
+        each_read(p.nest.value, [&](const lowered_expr& e) {
+            const auto step = e.index.factor(p.lanes.term);
+            auto rest = e.index;
+            std::erase_if(rest.terms, [&](const auto& t) { return t.first == p.lanes.term; });
+            all = all && (step == 0 || step == 2) && !depends_on(rest, {p.lanes.term});
+            any = any || step == 2;
+        });
+        return all && any;
     }
 
     /// Applies the epilogue to the results `sums` of a tile, and stores them unless they are to be transposed.

@@ -147,6 +147,7 @@ protected:
         } else if (step.constant == -stride) {
             out.high.push_back(begin + affine(1));
         } else if (step.constant == 0) {
+            if (kernel_.terms.range(begin).low >= 0) return true;
             const auto at = home(begin);
             out.all_at = (std::max)(out.all_at, at);
             out.all += (out.all.empty() ? "(" : " && (") + named(at, "const int64_t", sum_text(begin)) + " >= 0)";
@@ -163,7 +164,7 @@ protected:
         const auto stride = at_lane(from.index, l, 1) - first;
         if (!stride.is_constant() || stride.constant < 1) return 0;
         for (int i = 2; i < l.width; ++i)
-            if (!(at_lane(from.index, l, i) - first == affine(stride.constant * i))) return 0;
+            if (!(at_lane(from.index, l, i) - first == affine(stride.constant * iteration_of(l, i)))) return 0;
         return stride.constant;
     }
 
@@ -244,10 +245,10 @@ protected:
             const auto to = place.first + " + " + std::to_string(place.second);
             auto text = mask.empty() ? "aug_load" + lanes_text + "(" + to + ")"
                                      : "aug_load_mask" + lanes_text + "(" + to + ", " + mask + ", " + number(e.operands[2].value) + ")";
-            if (in_place_ && stride == 1) return text;
             for (const auto& [known, v] : loaded_)
                 if (known == text) return v.text;
             if (held) return {};
+            if (in_place_) return text;
             const value_text v{fresh("x"), true};
             declare_value(v, l.width, text, shared_reads_ || stride > 1);
             loaded_.emplace_back(std::move(text), v);
@@ -293,9 +294,21 @@ protected:
         case expr_op::mul: return infix(" * ");
         case expr_op::div: {
             const auto& by = e.operands[1]; // a product is some ten times as fast; it differs by one unit in the last place
-            if (by.op != expr_op::constant || !(std::abs(by.value) > 1e-30) || std::abs(by.value) > 1e30) return infix(" / ");
+            if (by.op == expr_op::constant && std::abs(by.value) > 1e-30 && std::abs(by.value) < 1e30) {
+                const auto a = at(0);
+                return {"(" + a.text + " * " + number(1 / by.value) + ")", a.vector};
+            }
             const auto a = at(0);
-            return {"(" + a.text + " * " + number(1 / by.value) + ")", a.vector};
+            const auto b = at(1);
+            if (!a.vector || b.vector || in_place_ || guarded) return {"(" + a.text + " / " + b.text + ")", a.vector || b.vector};
+            const auto once = "1.0f / " + b.text; // one number for all lanes, as the sum of a softmax: its reciprocal is a division for several vectors
+            auto known = std::find_if(loaded_.begin(), loaded_.end(), [&](const auto& v) { return v.first == once; });
+            if (known == loaded_.end()) {
+                const value_text v{fresh("x"), false};
+                line("const float " + v.text + " = " + once + ";");
+                known = loaded_.emplace(loaded_.end(), once, v);
+            }
+            return {"(" + a.text + " * " + known->second.text + ")", true};
         }
         case expr_op::min: return call("min", {at(0), at(1)}, l.width);
         case expr_op::max: return call("max", {at(0), at(1)}, l.width);
@@ -308,7 +321,7 @@ protected:
             if (l.width > 1 && condition_moves(c, l)) {
                 if (auto masked = masked_read(e, l); !masked.text.empty()) return masked;
                 return gather(l.width, [&](int i) {
-                    const lanes one{l.term, l.first + i, 1};
+                    const lanes one{l.term, l.first + iteration_of(l, i), 1};
                     const auto yes = condition(c, one, 0);
                     if (yes == "1" || yes == "0") return value(e.operands[yes == "1" ? 1 : 2], one, true).text;
                     return "(" + yes + " ? " + value(e.operands[1], one, true).text + " : " + value(e.operands[2], one, true).text + ")";

@@ -188,7 +188,12 @@ protected:
                 if (t.parts[i].takers.size() > 1) give(t.parts[i], {t.parts[i].name, t.parts[i].width > 1}, false);
         }
         std::size_t i = 0;
-        each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, finished(n, l, {sums[i++], l.width > 1})); });
+        const bool apart = std::exchange(halves_apart_, false);
+        each_vector(p, 0, [&](const lanes& l) {
+            const auto sum = apart ? "aug_inner_halves8(" + sums[i] + ")" : sums[i];
+            store(n.buffer, n.index, l, finished(n, l, {sum, l.width > 1}));
+            ++i;
+        });
         loaded_.clear();
         touched_.clear();
     }

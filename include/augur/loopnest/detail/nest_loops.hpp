@@ -54,6 +54,20 @@ void each_read(const lowered_expr& e, const F& f) {
     for (const auto& o : e.operands) each_read(o, f);
 }
 
+/// True if one iteration of loop `rows` is as far as all of loop `row` in every read of `n`, and neither decides a condition.
+inline bool contiguous(const term_table& terms, const lowered_nest& n, int rows, const lowered_loop& row) {
+    const auto decides = [&](const affine& a) { return terms.depends(a, [&](int t) { return t == rows || t == row.term; }); };
+    const auto in = [&](const auto& self, const lowered_expr& e) -> bool {
+        if (e.op == expr_op::read) {
+            auto rest = e.index;
+            std::erase_if(rest.terms, [&](const auto& t) { return t.first == rows || t.first == row.term; });
+            return e.index.factor(rows) == e.index.factor(row.term) * row.extent && !decides(rest);
+        }
+        return !decides(e.index) && std::all_of(e.operands.begin(), e.operands.end(), [&](const lowered_expr& o) { return self(self, o); });
+    };
+    return in(in, n.value) && std::none_of(n.guards.begin(), n.guards.end(), decides);
+}
+
 /// The reduce loop to vectorise: its operands are contiguous along it and are not along the vector loop `v`. The order of the additions changes,
 /// within the same rounding bounds. Returns `loops.size()` if there is none.
 inline std::size_t sum_loop(const term_table& terms, const lowered_nest& n, const std::vector<lowered_loop>& loops, std::size_t v) {

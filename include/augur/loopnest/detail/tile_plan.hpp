@@ -74,13 +74,15 @@ public:
     explicit tile_planner(const c_options& o) : options_(o), choose_(o.vector_floats, o.vector_registers - (o.multiply_add ? 0 : 1)) {}
 
     /// Plans the loops of `n` from `depth` on; none of them carries attached stages. Split loops become new terms.
-    [[nodiscard]] tile_plan plan(term_table& terms, const lowered_nest& n, std::size_t depth) const {
+    [[nodiscard]] tile_plan plan(term_table& terms, const lowered_nest& whole, std::size_t depth) const {
+        tile_plan p;
+        p.nest = whole;
+        const auto& n = p.nest;
         std::vector<lowered_loop> loops;
         for (std::size_t i = depth; i < n.loops.size(); ++i)
             if (n.loops[i].term >= 0) loops.push_back(n.loops[i]);
         gather_short_reduction(loops);
-        tile_plan p;
-        p.nest = n;
+        join_rows(terms, p.nest, loops);
         auto v = vector_loop(n, loops);
         if (const auto r = sum_loop(terms, n, loops, v); r < loops.size()) {
             p.sum_lanes = loops[r];
@@ -216,6 +218,27 @@ private:
             else if (from != to++) *std::prev(to) = std::move(*from);
         }
         std::move(space.begin(), space.end(), to);
+    }
+
+    /// Makes one loop of neighbouring reduce loops along which all operands are contiguous, such as the rows and columns of global pooling, if the lanes of
+    /// a sum run along it. Otherwise every row would end in a remainder, or would be shorter than a vector.
+    void join_rows(term_table& terms, lowered_nest& n, std::vector<lowered_loop>& loops) const {
+        for (auto i = loops.size(); i-- > 1;) {
+            const auto& rows = loops[i - 1];
+            const auto& row = loops[i];
+            if (!rows.reduce || !row.reduce || row.extent % options_.vector_floats == 0 || !contiguous(terms, n, rows.term, row)) continue;
+            auto joined = loops;
+            joined[i - 1] = row;
+            joined[i - 1].extent = rows.extent * row.extent;
+            joined[i - 1].term = terms.loop(joined[i - 1].extent);
+            joined.erase(joined.begin() + static_cast<std::ptrdiff_t>(i));
+            auto nest = n;
+            substitute(terms, nest, row.term, term_table::value(joined[i - 1].term));
+            substitute(terms, nest, rows.term, affine());
+            if (sum_loop(terms, nest, joined, vector_loop(nest, joined)) != i - 1) continue;
+            n = std::move(nest);
+            loops = std::move(joined);
+        }
     }
 
     /// Limit for the vector operations of a reduction in one unrolled sequence.

@@ -10,6 +10,8 @@
 ///   relu6 is 6.
 /// - A reduction by max or min combines by `max_of(element, result so far)`: it skips NaN, in any order, and is `identity_of` if nothing is left.
 /// - exp, and what contains it, is 0 instead of a denormal result, below 2^-126.5.
+/// - A quotient by a number that many results share, as in a softmax, may be a product with its reciprocal: it differs by a unit in the last place. The
+///   divisor is expected between 2^-126 and 2^126; the reciprocal of a lesser one is an infinity.
 /// - An intermediate that overflows single precision is an infinity, except where the schedule's code keeps it wider, as in a fused multiply-add.
 
 #include <cstddef>
