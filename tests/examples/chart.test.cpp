@@ -433,7 +433,7 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
         r.logs = latency == 2 ? "one" : "a, b, c";
         all_results.push_back(r);
     }
-    all_results.push_back(made_up_result("net:tokens=4", "a", "trees", 2));
+    data.lengths = {made_up_result("net:tokens=4", "a", "all", 2), made_up_result("net:tokens=4", "a", "replayed", 1)};
     figures = draw(data);
     const auto& pools = find(figures, "figure8_speedup").chart.groups;
     REQUIRE(pools.size() == 2);
@@ -442,7 +442,13 @@ TEST_CASE("transfer figures: speed-ups are of sums over kernels with their uses,
     CHECK(pools[1].label == "net from 3 networks");
     CHECK(pools[1].bars[0].value == doctest::Approx(4));
     CHECK(find(figures, "figure8_measurements").chart.groups[0].bars[0].value == 5);
-    CHECK(find(figures, "figure7").chart.groups.at(0).label == "net:tokens=4");
+    const auto& lengths = find(figures, "figure7").chart.groups;
+    REQUIRE(lengths.size() == 1);
+    CHECK(lengths[0].label == "net:tokens=4");
+    REQUIRE(lengths[0].bars.size() == 3); // adapted, replayed, full
+    CHECK(lengths[0].bars[0].value == doctest::Approx(2));
+    CHECK(lengths[0].bars[1].value == doctest::Approx(4));
+    CHECK(lengths[0].bars[2].value == doctest::Approx(4));
 
     data.elsewhere = {made_up_result("all kernels", "a", "class", 2), made_up_result("all kernels", "b", "class", 1),
                       made_up_result("all kernels", "a", "random", 8)};

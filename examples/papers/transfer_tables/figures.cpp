@@ -166,12 +166,12 @@ constexpr std::array shown_choosers{named_chooser{"trees", "transfer, ranked by 
                                     named_chooser{"random", "random schedules"}};
 
 /// The speed-ups of a network by each chooser with the same number of measurements, and by the long search.
-examples::bar_group speedups(std::span<const run> runs, const run& transferred, const std::string& label) {
+examples::bar_group speedups(std::span<const run> runs, std::span<const named_chooser> shown, const run& transferred, const std::string& label) {
     examples::bar_group out{label, {}};
-    for (std::size_t i = 0; i < shown_choosers.size(); ++i)
-        for (const auto* r : first_runs(runs, shown_choosers[i].chooser))
+    for (std::size_t i = 0; i < shown.size(); ++i)
+        for (const auto* r : first_runs(runs, shown[i].chooser))
             if (r->network == transferred.network) out.bars.push_back({i, r->speedup()});
-    out.bars.push_back({shown_choosers.size(), transferred.full_speedup()});
+    out.bars.push_back({shown.size(), transferred.full_speedup()});
     return out;
 }
 std::vector<std::string> speedup_series() {
@@ -188,7 +188,7 @@ void add_networks(const figure_data& data, std::span<const run> runs, std::vecto
         "figure5_measurements",
         {"Figure 5b: measurements for that speed-up", "measurements a kernel", {"transfer, ranked by trees", "full search, to be as fast"}, {}}};
     for (const auto* r : first_runs(runs, shown_choosers.front().chooser)) {
-        gains.chart.groups.push_back(speedups(runs, *r, r->network));
+        gains.chart.groups.push_back(speedups(runs, shown_choosers, *r, r->network));
         const auto log = std::find_if(data.searches.begin(), data.searches.end(), [&](const network_log& l) { return l.network == r->network; });
         if (log == data.searches.end()) continue;
         const auto most = most_trials(*log);
@@ -219,11 +219,15 @@ void add_elsewhere(const figure_data& data, std::vector<figure>& out) {
     if (!gains.chart.groups.empty()) out.push_back(std::move(gains));
 }
 
-/// Figure 7: networks that have parameters, such as the number of tokens, with the schedules of the same network at other values.
-void add_lengths(std::span<const run> runs, std::vector<figure>& out) {
-    figure gains{"figure7", {"Figure 7: a network whose length varies", std::string(speedup_unit), speedup_series(), {}}};
-    for (const auto* r : first_runs(runs, shown_choosers.front().chooser))
-        if (r->network.find(':') != std::string::npos) gains.chart.groups.push_back(speedups(runs, *r, r->network));
+/// Figure 7: a network with the schedules of the same network at another length.
+void add_lengths(const figure_data& data, std::vector<figure>& out) {
+    constexpr std::array shown{named_chooser{"all", "schedules of the other length, adapted"}, named_chooser{"replayed", "the same, replayed unchanged"},
+                               named_chooser{"random", "random schedules"}};
+    const auto runs = runs_of(data.lengths);
+    figure gains{"figure7", {"Figure 7: a network whose length varies", std::string(speedup_unit), {}, {}}};
+    for (const auto& c : shown) gains.chart.series.emplace_back(c.name);
+    gains.chart.series.emplace_back("full search");
+    for (const auto* r : first_runs(runs, shown.front().chooser)) gains.chart.groups.push_back(speedups(runs, shown, *r, r->network));
     if (!gains.chart.groups.empty()) out.push_back(std::move(gains));
 }
 
@@ -279,7 +283,7 @@ std::vector<figure> draw(const figure_data& data) {
     add_pairs(data, out);
     add_networks(data, runs, out);
     add_elsewhere(data, out);
-    add_lengths(runs, out);
+    add_lengths(data, out);
     add_pools(runs, out);
     return out;
 }

@@ -43,6 +43,7 @@ struct network_log {
 struct figure_data {
     std::vector<examples::transfer_result> results;   ///< of a network, chooser and set of logs, the first result of each kernel counts
     std::vector<examples::transfer_result> elsewhere; ///< of kernels with the schedules of another machine
+    std::vector<examples::transfer_result> lengths;   ///< of networks with the schedules of the same network at another length
     std::vector<network_log> searches;                ///< long searches
     std::vector<network_log> pairs;                   ///< all transferred schedules measured
 };

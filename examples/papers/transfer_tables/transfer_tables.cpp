@@ -158,7 +158,7 @@ std::size_t print_tables() {
 
 struct wishes {
     std::string figures;                                       ///< folder; empty: none
-    std::vector<std::string> results, elsewhere;               ///< files
+    std::vector<std::string> results, elsewhere, lengths;      ///< files
     std::vector<std::pair<std::string, std::string>> searches, ///< network, log
         pairs;
 };
@@ -181,19 +181,20 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("figures", "FOLDER", "write the figures as SVG, from the files that the flags below name", w.figures);
     flags.add_texts("results", "FILE", "what `transfer --results` wrote; may be given again", w.results);
     flags.add_texts("elsewhere", "FILE", "the same of `transfer --other-machines`, for Figure 6; may be given again", w.elsewhere);
+    flags.add_texts("lengths", "FILE", "the same of networks with schedules of the same network at another length, for Figure 7; may be given again", w.lengths);
     add_logs("search", "log of a long search of a network by `tune`; may be given again", w.searches);
     add_logs("pairs", "log of a network by `transfer --by all`; may be given again", w.pairs);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) std::printf("usage: transfer_tables [flags]\n\n%s", flags.help().c_str());
-    else if (w.figures.empty() != (w.results.empty() && w.elsewhere.empty() && w.searches.empty() && w.pairs.empty()))
-        return augur::error{augur::errc::invalid_argument, "expected --figures, and --results, --elsewhere, --search or --pairs with it"};
+    else if (w.figures.empty() != (w.results.empty() && w.elsewhere.empty() && w.lengths.empty() && w.searches.empty() && w.pairs.empty()))
+        return augur::error{augur::errc::invalid_argument, "expected --figures, and --results, --elsewhere, --lengths, --search or --pairs with it"};
     return !help;
 }
 
 augur::result<void> write_figures(const wishes& w) {
     transfer_figures::figure_data data;
-    for (auto [files, results] : {std::pair(&w.results, &data.results), std::pair(&w.elsewhere, &data.elsewhere)})
+    for (auto [files, results] : {std::pair(&w.results, &data.results), std::pair(&w.elsewhere, &data.elsewhere), std::pair(&w.lengths, &data.lengths)})
         for (const auto& path : *files) {
             auto read = examples::read_results(path);
             if (!read) return read.error();

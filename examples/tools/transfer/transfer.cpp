@@ -131,10 +131,10 @@ int run(wishes w) {
         {"--log", w.options.log, true}, {"--results", w.results, true}, {"--full", w.full, false}, {"--machine", w.options.machine, false}};
     for (const auto& log : w.options.transfer_from) files.push_back({"--from", log, false});
     if (auto apart = examples::keep_apart(files); !apart) return examples::complain("transfer", apart.error(), examples::misuse);
-    const bool trees = std::any_of(w.by.begin(), w.by.end(), [](const chooser* c) { return c->model == "nest"; });
+    const auto trees = std::find_if(w.by.begin(), w.by.end(), [](const chooser* c) { return c->model == "nest"; });
     w.options.search = search_by(w, *w.by.front());
     auto prepared = w.options;
-    if (trees) prepared.search.model = "nest"; // so that the logs are read for the trees
+    if (trees != w.by.end()) prepared.search = search_by(w, **trees); // so that the logs are read for them
     auto session = augur::session::create(prepared);
     if (!session) return examples::complain("transfer", session.error(), examples::misuse);
     if (!w.results.empty())
