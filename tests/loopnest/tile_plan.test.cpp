@@ -161,6 +161,6 @@ TEST_CASE("tile plans: rows that are contiguous and no whole vectors are summed 
     CHECK(sum_of("global_avg_pool2d:h=7,w=7,c=5,layout=nchw", 8) == std::pair<std::int64_t, std::size_t>(49, 0));
     CHECK(sum_of("global_avg_pool2d:h=5,w=12,c=5,layout=nchw", 8) == std::pair<std::int64_t, std::size_t>(60, 0));
     CHECK(sum_of("global_avg_pool2d:h=5,w=16,c=5,layout=nchw", 8) == std::pair<std::int64_t, std::size_t>(16, 1)); // no remainder to save
-    CHECK(sum_of("global_avg_pool2d:h=7,w=7,c=16", 8).first == 0);                                                  // lanes are channels
-    CHECK(sum_of("avg_pool2d:h=9,w=9,c=4,k=3,stride=3,layout=nchw", 8).first == 0);                                 // windows are no rows of one block
+    CHECK(sum_of("global_avg_pool2d:h=7,w=7,c=16", 8).first == 0);                                                 // lanes are channels
+    CHECK(sum_of("avg_pool2d:h=9,w=9,c=4,k=3,stride=3,layout=nchw", 8).first == 0);                                // windows are no rows of one block
 }

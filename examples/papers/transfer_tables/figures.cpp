@@ -221,8 +221,8 @@ void add_elsewhere(const figure_data& data, std::vector<figure>& out) {
 
 /// Figure 7: a network with the schedules of the same network at another length.
 void add_lengths(const figure_data& data, std::vector<figure>& out) {
-    constexpr std::array shown{named_chooser{"all", "schedules of the other length, adapted"}, named_chooser{"replayed", "the same, replayed unchanged"},
-                               named_chooser{"random", "random schedules"}};
+    constexpr std::array shown{named_chooser{"all", "schedules of the other length, adapted"},
+                               named_chooser{"replayed", "the same, replayed unchanged"}, named_chooser{"random", "random schedules"}};
     const auto runs = runs_of(data.lengths);
     figure gains{"figure7", {"Figure 7: a network whose length varies", std::string(speedup_unit), {}, {}}};
     for (const auto& c : shown) gains.chart.series.emplace_back(c.name);

@@ -181,7 +181,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("figures", "FOLDER", "write the figures as SVG, from the files that the flags below name", w.figures);
     flags.add_texts("results", "FILE", "what `transfer --results` wrote; may be given again", w.results);
     flags.add_texts("elsewhere", "FILE", "the same of `transfer --other-machines`, for Figure 6; may be given again", w.elsewhere);
-    flags.add_texts("lengths", "FILE", "the same of networks with schedules of the same network at another length, for Figure 7; may be given again", w.lengths);
+    flags.add_texts("lengths", "FILE", "the same of networks with schedules of the same network at another length, for Figure 7; may be given again",
+                    w.lengths);
     add_logs("search", "log of a long search of a network by `tune`; may be given again", w.searches);
     add_logs("pairs", "log of a network by `transfer --by all`; may be given again", w.pairs);
     flags.add_switch("help", "print this", help);
@@ -194,7 +195,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
 
 augur::result<void> write_figures(const wishes& w) {
     transfer_figures::figure_data data;
-    for (auto [files, results] : {std::pair(&w.results, &data.results), std::pair(&w.elsewhere, &data.elsewhere), std::pair(&w.lengths, &data.lengths)})
+    for (auto [files, results] :
+         {std::pair(&w.results, &data.results), std::pair(&w.elsewhere, &data.elsewhere), std::pair(&w.lengths, &data.lengths)})
         for (const auto& path : *files) {
             auto read = examples::read_results(path);
             if (!read) return read.error();

@@ -20,6 +20,7 @@
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/loopnest/run/work_folder.hpp>
 #include <augur/loopnest/schedule/space.hpp>
+#include <augur/loopnest/schedule/untuned_schedule.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <augur/space/walk.hpp>
 #include <augur/target/isa_level.hpp>
@@ -94,9 +95,10 @@ TEST_CASE("c_writer: random schedules compute the right result when compiled") {
 // Axes with large prime factors have tiles that the end of the axis cuts: along lanes, rows, and in copies and fused consumers.
 TEST_CASE("c_writer: tiles that the end of an axis cuts compute the right result") {
     auto runner = runner_for_outputs();
-    for (const char* text : {"dense:m=11,n=37,k=9,bias,relu", "batch_matmul:b=2,m=13,n=22,k=7", "conv2d:h=11,w=13,c=5,f=17,k=3,pad=1,relu",
-                             "conv2d:h=13,w=11,c=3,f=23,k=3,pad=1,layout=nchw,bias", "max_pool2d:h=26,w=22,c=11,k=3,stride=2,pad=1",
-                             "softmax:m=29,n=19", "depthwise_conv2d:h=13,w=11,c=19,k=3,pad=1,bias"}) {
+    for (const char* text :
+         {"dense:m=11,n=37,k=9,bias,relu", "batch_matmul:b=2,m=13,n=22,k=7", "conv2d:h=11,w=13,c=5,f=17,k=3,pad=1,relu",
+          "conv2d:h=13,w=11,c=3,f=23,k=3,pad=1,layout=nchw,bias", "max_pool2d:h=26,w=22,c=11,k=3,stride=2,pad=1", "softmax:m=29,n=19",
+          "depthwise_conv2d:h=13,w=11,c=19,k=3,pad=1,bias", "depthwise_conv2d:h=19,w=23,c=2,k=5,pad=2,layout=nchw"}) {
         CAPTURE(text);
         const auto dag = dag_of(text);
         const auto space = ansor_space::create(dag, {});
@@ -111,6 +113,7 @@ TEST_CASE("c_writer: tiles that the end of an axis cuts compute the right result
             c_options how;
             how.id = i;
             how.vector_floats = 16 >> (i % 3);
+            how.vector_registers = i % 3 == 0 ? 32 : 16;
             programs.push_back(write_c(*k, how));
         }
         check_outputs(runner, *dag, programs);
@@ -255,6 +258,21 @@ std::size_t count_of(const std::string& text, const std::string& what) {
 }
 
 } // namespace
+
+TEST_CASE("c_writer: of a tile that two axes cut, the rows that are left stay vectors") {
+    auto runner = runner_for_outputs();
+    const auto dag = dag_of("depthwise_conv2d:h=38,w=38,c=2,k=5,pad=2,layout=nchw,bias");
+    c_options how;
+    how.vector_floats = 8;
+    how.vector_registers = 16;
+    loop_state s(dag);
+    REQUIRE(s.apply(untuned_schedule(*dag, 2, how)));
+    const auto k = lower(s);
+    REQUIRE(k);
+    const auto p = write_c(*k, how);
+    CHECK(count_of(p.source, "float a") == 0); // sums of single elements
+    check_outputs(runner, *dag, {p});
+}
 
 // Tiles of pooling load once what their windows have in common; borders, remainders and narrow vectors are where that can go wrong.
 TEST_CASE("c_writer: tiles of overlapping windows compute the right result from fewer loads") {

@@ -93,18 +93,43 @@ protected:
             const auto body = close();
             return branch(condition(g)) + "{\n" + body + "}";
         };
-        const auto g = of_tile.back();
-        const auto loops = cut_loops(p, g);
-        const auto left = loops.size() == 1 ? iterations_left(g, loops.front()) : std::nullopt;
-        if (!left) return points_where_cut(p, of_tile, per_step);
-        of_tile.pop_back();
-        auto both = text(for_whole_tile(p, g), p, of_tile);
-        if (*left > 0) {
-            auto cut = p;
-            shorten(cut, of_tile, loops.front(), *left);
-            both += " else " + text(without(g, loops.front().term), cut, of_tile);
+        // Guards that leave the same number of iterations in each tile first: within them the others concern less.
+        const auto only_loop = [&](const affine& g) -> std::optional<lowered_loop> {
+            auto loops = cut_loops(p, g);
+            return loops.size() == 1 ? std::optional(loops.front()) : std::nullopt;
+        };
+        const auto take = [&](const auto& suits) -> std::optional<affine> {
+            for (auto at = of_tile.end(); at != of_tile.begin();) {
+                const auto l = only_loop(*--at);
+                if (!l || !suits(*at, *l)) continue;
+                auto g = *std::move(at);
+                of_tile.erase(at);
+                return g;
+            }
+            return std::nullopt;
+        };
+        if (const auto g = take([](const affine& guard, const lowered_loop& l) { return iterations_left(guard, l).has_value(); })) {
+            const auto l = *only_loop(*g);
+            const auto left = *iterations_left(*g, l);
+            auto both = text(for_whole_tile(p, *g), p, of_tile);
+            if (left > 0) {
+                auto cut = p;
+                shorten(cut, of_tile, l, left);
+                both += " else " + text(without(*g, l.term), cut, of_tile);
+            }
+            return line(both);
         }
-        line(both);
+        const auto is_row = [&](const affine&, const lowered_loop& l) { return l.term != p.lanes.term; };
+        const auto g = take(is_row);
+        if (!g) return points_where_cut(p, of_tile, per_step);
+        const auto whole = text(for_whole_tile(p, *g), p, of_tile);
+        const auto l = *only_loop(*g);
+        auto row = p; // one iteration of the loop, in which its lanes stay vectors and no windows overlap along it
+        row.window_loops = 0;
+        std::erase_if(row.tile, [&](const lowered_loop& x) { return x.term == l.term; });
+        open({});
+        loop(l.term, l.extent, false, [&] { line(text(*g, row, of_tile)); });
+        line(whole + " else {\n" + close() + "}");
     }
 
     static affine without(affine g, int term) {

@@ -192,7 +192,8 @@ protected:
             const auto second = vectors == 2 && !first.empty() ? load(start + affine(width), held) : first;
             if (first.empty() || second.empty()) return {};
             if (every_second && shift <= 1)
-                return std::string(halves_apart_ && width == 8 ? "aug_apart_" : "aug_unzip_") + (shift == 0 ? "even" : "odd") + std::to_string(width) + "(" + first + ", " + second + ")";
+                return std::string(halves_apart_ && width == 8 ? "aug_apart_" : "aug_unzip_") + (shift == 0 ? "even" : "odd") +
+                       std::to_string(width) + "(" + first + ", " + second + ")";
             std::string text = "AUG_SHUFFLE(" + std::to_string(width) + ", " + first + ", " + second;
             for (const auto d : distance) text += ", " + std::to_string(d - low + shift);
             return text + ")";
