@@ -259,19 +259,23 @@ std::size_t count_of(const std::string& text, const std::string& what) {
 
 } // namespace
 
-TEST_CASE("c_writer: of a tile that two axes cut, the rows that are left stay vectors") {
+// The first is cut by the ends of two axes, where rows that are left must stay vectors; the window of the second leaves registers for one result only.
+TEST_CASE("c_writer: untuned depthwise convolutions for 16 registers have no sums of single elements") {
     auto runner = runner_for_outputs();
-    const auto dag = dag_of("depthwise_conv2d:h=38,w=38,c=2,k=5,pad=2,layout=nchw,bias");
-    c_options how;
-    how.vector_floats = 8;
-    how.vector_registers = 16;
-    loop_state s(dag);
-    REQUIRE(s.apply(untuned_schedule(*dag, 2, how)));
-    const auto k = lower(s);
-    REQUIRE(k);
-    const auto p = write_c(*k, how);
-    CHECK(count_of(p.source, "float a") == 0); // sums of single elements
-    check_outputs(runner, *dag, {p});
+    for (const char* text : {"depthwise_conv2d:h=38,w=38,c=2,k=5,pad=2,layout=nchw,bias", "depthwise_conv2d:h=14,w=14,c=16,k=13,pad=6,bias"}) {
+        CAPTURE(text);
+        const auto dag = dag_of(text);
+        c_options how;
+        how.vector_floats = 8;
+        how.vector_registers = 16;
+        loop_state s(dag);
+        REQUIRE(s.apply(untuned_schedule(*dag, 2, how)));
+        const auto k = lower(s);
+        REQUIRE(k);
+        const auto p = write_c(*k, how);
+        CHECK(count_of(p.source, "float a") == 0);
+        check_outputs(runner, *dag, {p});
+    }
 }
 
 // Tiles of pooling load once what their windows have in common; borders, remainders and narrow vectors are where that can go wrong.

@@ -320,7 +320,10 @@ protected:
         case expr_op::select: {
             const auto& c = e.operands[0];
             if (l.width > 1 && condition_moves(c, l)) {
-                if (auto masked = masked_read(e, l); !masked.text.empty()) return masked;
+                const auto in_place = std::exchange(in_place_, in_place_ || guarded);
+                auto masked = masked_read(e, l);
+                in_place_ = in_place;
+                if (!masked.text.empty()) return masked;
                 return gather(l.width, [&](int i) {
                     const lanes one{l.term, l.first + iteration_of(l, i), 1};
                     const auto yes = condition(c, one, 0);

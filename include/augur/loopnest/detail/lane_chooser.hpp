@@ -138,7 +138,8 @@ private:
             const double load_slots = along_lanes || lane_step != 1 ? 2 : 1;
             auto shape = choose_.of_windowed_products(c.loops[v].extent, extents, product->fixed, windows, steps, c.steps(), moves(*product->filter),
                                                       load_slots);
-            if (shape.lanes == 0 || (best.lanes > 0 && shape.cycles >= best.cycles)) continue;
+            const bool alone = std::all_of(shape.parts.begin(), shape.parts.end(), [](std::int64_t part) { return part == 1; }); // nothing is shared
+            if (shape.lanes == 0 || alone || (best.lanes > 0 && shape.cycles >= best.cycles)) continue;
             best = std::move(shape);
             best.window = std::move(window);
         }
