@@ -301,8 +301,8 @@ protected:
             const auto a = at(0);
             const auto b = at(1);
             if (!a.vector || b.vector || in_place_ || guarded) return {"(" + a.text + " / " + b.text + ")", a.vector || b.vector};
-            const auto once =
-                "1.0f / " + b.text; // one number for all lanes, as the sum of a softmax: its reciprocal is a division for several vectors
+            // One number divides all lanes, as the sum of a softmax does: several vectors share the division that makes its reciprocal.
+            const auto once = "1.0f / " + b.text;
             auto known = std::find_if(loaded_.begin(), loaded_.end(), [&](const auto& v) { return v.first == once; });
             if (known == loaded_.end()) {
                 const value_text v{fresh("x"), false};
