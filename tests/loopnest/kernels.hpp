@@ -21,7 +21,7 @@
 
 #include <doctest/doctest.h>
 
-inline constexpr std::array<std::string_view, 35> small_kernels{
+inline constexpr std::array<std::string_view, 38> small_kernels{
     "dense:m=5,n=7,k=11,bias,relu",
     "dense:m=1,n=13,k=16",
     "matmul:m=8,n=6,k=9",
@@ -57,6 +57,9 @@ inline constexpr std::array<std::string_view, 35> small_kernels{
     "batch_matmul:b=2,m=5,n=6,k=7,transa=1",
     "softmax:m=3,n=5,inner=7",
     "reduce_mean:m=3,n=11,inner=5",
+    "depthwise_conv2d:n=1,h=6,w=14,c=4,k=3,stride=1,pad=1,layout=nchw,bias", // buffers end where a vector does, rows do not
+    "depthwise_conv2d:n=1,h=5,w=16,c=4,k=3,stride=1,pad=0,layout=nchw",
+    "avg_pool2d:n=1,h=4,w=9,c=4,k=3,stride=1,pad=1,layout=nchw",
 };
 
 inline std::shared_ptr<const augur::loopnest::compute_dag> dag_of(std::string_view text) {

@@ -81,7 +81,7 @@ struct planned_stores {
         loop_values values;
         count_stores(terms, p.nest, loops, 0, values, out);
         const auto unrolling = planner.unrolling(p, false);
-        auto sums = chooser.vectors(p.lanes.term < 0 ? 1 : p.lanes.extent);
+        auto sums = chooser.with_lanes_behind(p.lanes_behind).vectors(p.lanes.term < 0 ? 1 : p.lanes.extent);
         CHECK(unrolling.vectors == sums);
         for (const auto& l : p.tile) sums *= l.extent;
         CHECK(unrolling.sums == sums);

@@ -22,6 +22,9 @@ struct c_options {
     unsigned id = 0;                                       ///< makes the entry names of a translation unit distinct
     std::size_t max_source_bytes = std::size_t{16} << 20U; ///< limit for one program; a kernel that needs more gets an empty source
 
+    /// Loads and stores under a mask are as fast as others: AVX-512.
+    [[nodiscard]] bool masks_are_free() const noexcept { return vector_floats == 16; }
+
     /// The options for the vectors of a machine.
     [[nodiscard]] static c_options of(const machine& m) {
         c_options o;

@@ -192,6 +192,20 @@ AUG_LOAD_MASKED(16, __builtin_ia32_loadups512_mask)
 #else
 AUG_LOAD_MASK(16)
 #endif
+#if defined(__x86_64__) && !defined(__clang__)
+AUG_INLINE uint32_t aug_mask(uint32_t lanes) { __asm__("" : "+r"(lanes)); return lanes; } /* which gcc does not know, see AUG_BRANCH */
+#else
+#define aug_mask(lanes) (lanes)
+#endif
+#define AUG_STORE_MASK(N) \
+    AUG_INLINE void aug_store_mask##N(float *p, uint32_t mask, aug_v##N x) { for (int i = 0; i < N; ++i) if (mask >> i & 1) p[i] = x[i]; }
+#ifdef __AVX512VL__
+AUG_INLINE void aug_store_mask8(float *p, uint32_t mask, aug_v8 x) { __builtin_ia32_storeups256_mask((void *)p, x, mask); }
+AUG_INLINE void aug_store_mask16(float *p, uint32_t mask, aug_v16 x) { __builtin_ia32_storeups512_mask((void *)p, x, mask); }
+#else
+AUG_STORE_MASK(8)
+AUG_STORE_MASK(16)
+#endif
 #if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
 #define AUG_SHUFFLE(N, a, b, ...) ((aug_v##N)__builtin_shufflevector(a, b, __VA_ARGS__))
 #else

@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/config.hpp>
 #include <augur/loopnest/detail/c_text.hpp>
+#include <augur/loopnest/detail/tile_shape.hpp>
 
 namespace augur::inline v0::loopnest {
 
@@ -27,13 +29,16 @@ protected:
 
     struct lane_segment {
         std::int64_t first;
-        int width;
+        int width, behind;
     };
 
     struct lanes {
         int term = -1; ///< term of the vectorised loop; -1: scalar
         std::int64_t first = 0;
         int width = 1;
+        int behind = 0; ///< so many of the last lanes are behind the last iteration: they read nothing outside a buffer, and are not stored
+
+        [[nodiscard]] int used() const noexcept { return width - behind; }
     };
     struct value_text {
         std::string text;
@@ -64,7 +69,7 @@ protected:
     /// Adds the read `e` to `touched_`.
     void touch(const lowered_expr& e, const lanes& l, const std::string& when) {
         auto first = at_lane(e.index, l, 0);
-        auto length = at_lane(e.index, l, l.width - 1) - first;
+        auto length = at_lane(e.index, l, l.used() - 1) - first;
         if (!length.is_constant() || length.constant < 0) return;
         for (auto& t : touched_)
             if (const auto from = first - t.first; t.buffer == e.buffer && t.when == when && from.is_constant()) {
@@ -93,6 +98,18 @@ protected:
         std::string text = "(aug_v" + std::to_string(width) + "){";
         for (int i = 0; i < width; ++i) text += (i > 0 ? ", " : "") + lane(i);
         return {text + "}", true};
+    }
+
+    /// The mask of the lanes that are iterations. GCC before 14 loads the whole vector under a mask that it knows (bug 110309).
+    [[nodiscard]] static std::string used_mask(const lanes& l) {
+        return "aug_mask(" + std::to_string((1U << static_cast<unsigned>(l.used())) - 1U) + "u)";
+    }
+
+    /// A load of all lanes from `place`; where lanes behind the last iteration may lie outside of the buffer, they are 0.
+    [[nodiscard]] static std::string load_text(const std::string& place, const lanes& l, bool inside) {
+        const auto width = std::to_string(l.width);
+        return l.behind == 0 || inside ? "aug_load" + width + "(" + place + ")"
+                                       : "aug_load_mask" + width + "(" + place + ", " + used_mask(l) + ", 0.0f)";
     }
 
     /// Declares `v` as `text`. A vector that is `held` stays in a register, and is not loaded again for each of its uses.
@@ -136,9 +153,11 @@ protected:
         }
         if (regular && stride == 0) return same();
         if (regular && stride == 1) {
-            const auto text = "aug_load" + std::to_string(l.width) + "(" + place.first + " + " + std::to_string(place.second) + ")";
+            const bool inside = kernel_.terms.range(first).high + l.width <= kernel_.buffers[static_cast<std::size_t>(buffer)].elements;
+            const auto text = load_text(place.first + " + " + std::to_string(place.second), l, inside);
             return keep(text, text, true);
         }
+        AUGUR_ASSERT(l.behind == 0, "c_read: lanes that are not adjacent have no lanes behind them");
         const auto load = [&](const affine& from, bool held) -> std::string {
             const auto at = address(buffer, from);
             const auto text = "aug_load" + std::to_string(l.width) + "(" + at.first + " + " + std::to_string(at.second) + ")";
@@ -217,7 +236,7 @@ protected:
         const auto text = widened(v, l.width);
         bool dense = true;
         std::vector<affine> each;
-        for (int i = 0; i < l.width; ++i) {
+        for (int i = 0; i < l.used(); ++i) {
             each.push_back(at_lane(index, l, i));
             const auto distance = each.back() - first;
             dense = dense && distance.is_constant() && distance.constant == i;
@@ -225,12 +244,14 @@ protected:
         const auto width = std::to_string(l.width);
         if (dense) {
             const auto [name, offset] = address(buffer, first);
-            line("aug_store" + width + "(" + name + " + " + std::to_string(offset) + ", " + text + ");");
+            const auto place = name + " + " + std::to_string(offset);
+            if (l.behind == 0) line("aug_store" + width + "(" + place + ", " + text + ");");
+            else line("aug_store_mask" + width + "(" + place + ", " + used_mask(l) + ", " + text + ");");
             return;
         }
         const auto tmp = fresh("y");
         line("const aug_v" + width + " " + tmp + " = " + text + ";");
-        for (int i = 0; i < l.width; ++i) {
+        for (int i = 0; i < l.used(); ++i) {
             const auto [name, offset] = address(buffer, each[static_cast<std::size_t>(i)]);
             line(name + "[" + std::to_string(offset) + "] = " + tmp + "[" + std::to_string(i) + "];");
         }
@@ -239,11 +260,16 @@ protected:
     /// `count` lanes as vectors of one width, the widest power of two that fits. If `count` is no multiple, the last vector overlaps its neighbour:
     /// the shared elements are computed twice, which costs less than narrower vectors. Stores follow all loads of a tile, so this is exact for
     /// results that are accumulated in memory, too. For unrolled lanes: the result has one element per vector.
-    [[nodiscard]] std::vector<lane_segment> segments(std::int64_t count) const {
+    /// @param ends_anywhere  less than a vector may be one vector with lanes behind the last iteration (`tile_chooser::vectors`)
+    [[nodiscard]] std::vector<lane_segment> segments(std::int64_t count, bool ends_anywhere) const {
         std::vector<lane_segment> out;
+        if (ends_anywhere && is_part_of_vector(count, options_.vector_floats)) {
+            const auto whole = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+            return {{0, whole, whole - static_cast<int>(count)}};
+        }
         const auto width = static_cast<std::int64_t>(
             std::bit_floor(static_cast<std::uint64_t>((std::min)(count, static_cast<std::int64_t>(options_.vector_floats)))));
-        for (std::int64_t at = 0; at < count; at += width) out.push_back({(std::min)(at, count - width), static_cast<int>(width)});
+        for (std::int64_t at = 0; at < count; at += width) out.push_back({(std::min)(at, count - width), static_cast<int>(width), 0});
         return out;
     }
 };

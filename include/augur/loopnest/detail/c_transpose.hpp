@@ -37,7 +37,7 @@ protected:
     /// variables in the order of `each_vector`. The other loops of the tile are fixed meanwhile.
     template <class F>
     void each_transposed(const tile_plan& p, std::size_t across, const F& f) {
-        const auto parts = segments(p.lanes.extent);
+        const auto parts = segments(p.lanes.extent, p.lanes_behind);
         std::size_t stride = parts.size(); // distance of neighbours along `across`
         for (auto i = across + 1; i < p.tile.size(); ++i) stride *= static_cast<std::size_t>(p.tile[i].extent);
         const auto length = static_cast<std::size_t>(p.tile[across].extent);

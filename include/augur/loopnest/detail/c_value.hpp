@@ -124,7 +124,7 @@ protected:
         const auto name = named(known_at, "const float *const", yes + " ? " + base + " : " + (zero ? "aug_zero" : "aug_lowest"));
         const auto offset = sum_text(inner);
         if (!vector) return {name + "[" + offset + "]", false};
-        return {"aug_load" + std::to_string(l.width) + "(" + name + " + " + offset + ")", true};
+        return {load_text(name + " + " + offset, l, false), true};
     }
 
     /// The conditions of a padded read along its lanes. Element i of memory, counted from that of lane 0, is read if each of `low` is at most i, each
@@ -231,7 +231,7 @@ protected:
         std::vector<affine> each;
         for (int i = 0; i < l.width; ++i) each.push_back(at_lane(from.index, l, i));
         auto begin = each.front(); // what lies before or behind may lie outside the buffer
-        auto length = (each.back() - begin).constant + 1;
+        auto length = (each[static_cast<std::size_t>(l.used() - 1)] - begin).constant + 1;
         for (const auto& t : touched_)
             if (t.buffer == from.buffer && t.when == "bounds " + bounds.all && (t.first - begin).is_constant()) {
                 begin = t.first;
@@ -240,7 +240,8 @@ protected:
         const auto lanes_text = std::to_string(l.width);
         const auto load = [&](const affine& at, bool held) -> std::string {
             const auto before = (begin - at).constant;
-            const auto mask = lane_mask(bounds, (at - each.front()).constant, before, before + length, l.width);
+            auto mask = lane_mask(bounds, (at - each.front()).constant, before, before + length, l.width);
+            if (l.behind > 0) mask = "aug_mask(" + mask + ")"; // GCC: see used_mask
             const auto place = address(from.buffer, at);
             const auto to = place.first + " + " + std::to_string(place.second);
             auto text = mask.empty() ? "aug_load" + lanes_text + "(" + to + ")"
@@ -277,7 +278,7 @@ protected:
         case expr_op::constant: return {number(e.value), false};
         case expr_op::axis: {
             if (l.width > 1 && moves_with_lanes(e.index, l))
-                return gather(l.width, [&](int i) { return "(float)(" + sum_text(at_lane(e.index, l, i)) + ")"; });
+                return gather(l.width, [&](int i) { return "(float)(" + sum_text(at_lane(e.index, l, (std::min)(i, l.used() - 1))) + ")"; });
             return {"(float)(" + sum_text(at_lane(e.index, l, 0)) + ")", false};
         }
         case expr_op::read: {
@@ -325,7 +326,7 @@ protected:
                 in_place_ = in_place;
                 if (!masked.text.empty()) return masked;
                 return gather(l.width, [&](int i) {
-                    const lanes one{l.term, l.first + iteration_of(l, i), 1};
+                    const lanes one{l.term, l.first + iteration_of(l, (std::min)(i, l.used() - 1)), 1};
                     const auto yes = condition(c, one, 0);
                     if (yes == "1" || yes == "0") return value(e.operands[yes == "1" ? 1 : 2], one, true).text;
                     return "(" + yes + " ? " + value(e.operands[1], one, true).text + " : " + value(e.operands[2], one, true).text + ")";

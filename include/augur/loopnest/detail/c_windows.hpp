@@ -40,7 +40,7 @@ protected:
             return;
         }
         if (p.lanes.term < 0) return f(lanes{});
-        for (const auto& s : segments(p.lanes.extent)) f(lanes{p.lanes.term, s.first, s.width});
+        for (const auto& s : segments(p.lanes.extent, p.lanes_behind)) f(lanes{p.lanes.term, s.first, s.width, s.behind});
     }
 
     /// Calls `f(lanes)` for every vector of the tile in every step of the reduce loops from `depth` on, with all of these loops fixed.

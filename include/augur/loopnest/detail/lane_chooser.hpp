@@ -45,29 +45,13 @@ struct reduction_loops {
 /// Compares the loops of a reduction as lanes by the cycles of their register tiles.
 class lane_chooser {
 public:
-    explicit lane_chooser(const tile_chooser& shapes) : choose_(shapes) {}
+    /// @param masks_are_free  see `c_options::masks_are_free`
+    lane_chooser(const tile_chooser& shapes, bool masks_are_free) : choose_(shapes), masks_are_free_(masks_are_free) {}
 
     /// The tile of the loops of `c` if loop `v` is the lanes; `c.loops.size()`: scalar code.
     [[nodiscard]] tile_shape shape_of(const reduction_loops& c, std::size_t v) const {
-        const auto rows = c.rows(v);
-        const auto lanes = v < c.loops.size() ? c.loops[v].extent : 1;
-        std::vector<std::int64_t> extents;
-        for (const auto& l : rows) extents.push_back(l.extent);
-        const auto windows = windows_of(c.nest, rows, c.reduce());
-        if (overlap(windows)) return choose_.of_windows(lanes, extents, windows, c.steps());
-        std::vector<bool> own(rows.size(), false);
-        each_read(c.nest.value, [&](const lowered_expr& e) {
-            const auto moves = [&](const lowered_loop& l) { return c.terms.depends(e.index, [&](int t) { return t == l.term; }); };
-            if (only_read(c.nest.value) != nullptr || v == c.loops.size() || !moves(c.loops[v])) return;
-            for (std::size_t i = 0; i < rows.size(); ++i) own[i] = own[i] || moves(rows[i]);
-        });
-        if (std::find(own.begin(), own.end(), true) == own.end()) own.clear();
-        if (v < c.loops.size())
-            if (const auto phases = phases_of(c.terms, c.nest, c.loops[v].term); !phases.empty()) return shape_of_phases(c, phases, rows, lanes, own);
-        auto shape = choose_.of_products(lanes, extents, c.steps(), own);
-        auto windowed = windowed_shape(c, v, rows, extents);
-        const bool all_own = !own.empty() && std::find(own.begin(), own.end(), false) == own.end();
-        return windowed.lanes > 0 && (all_own || windowed.cycles < shape.cycles) ? windowed : shape;
+        const bool ends_anywhere = masks_are_free_ && v < c.loops.size() && lanes_may_end_anywhere(c.terms, c.nest, c.loops[v].term);
+        return shape_of(c, v, choose_.with_lanes_behind(ends_anywhere));
     }
 
     /// The loop to vectorise in the tile of a reduction: `v`, or a loop along which all reads are adjacent or constant, when that saves more than the
@@ -90,24 +74,48 @@ public:
 
 private:
     tile_chooser choose_;
+    bool masks_are_free_;
+
+    [[nodiscard]] tile_shape shape_of(const reduction_loops& c, std::size_t v, const tile_chooser& choose) const {
+        const auto rows = c.rows(v);
+        const auto lanes = v < c.loops.size() ? c.loops[v].extent : 1;
+        std::vector<std::int64_t> extents;
+        for (const auto& l : rows) extents.push_back(l.extent);
+        const auto windows = windows_of(c.nest, rows, c.reduce());
+        if (overlap(windows)) return choose.of_windows(lanes, extents, windows, c.steps());
+        std::vector<bool> own(rows.size(), false);
+        each_read(c.nest.value, [&](const lowered_expr& e) {
+            const auto moves = [&](const lowered_loop& l) { return c.terms.depends(e.index, [&](int t) { return t == l.term; }); };
+            if (only_read(c.nest.value) != nullptr || v == c.loops.size() || !moves(c.loops[v])) return;
+            for (std::size_t i = 0; i < rows.size(); ++i) own[i] = own[i] || moves(rows[i]);
+        });
+        if (std::find(own.begin(), own.end(), true) == own.end()) own.clear();
+        if (v < c.loops.size())
+            if (const auto phases = phases_of(c.terms, c.nest, c.loops[v].term); !phases.empty())
+                return shape_of_phases(c, choose, phases, rows, lanes, own);
+        auto shape = choose.of_products(lanes, extents, c.steps(), own);
+        auto windowed = windowed_shape(c, v, choose, rows, extents);
+        const bool all_own = !own.empty() && std::find(own.begin(), own.end(), false) == own.end();
+        return windowed.lanes > 0 && (all_own || windowed.cycles < shape.cycles) ? windowed : shape;
+    }
 
     /// The tile of a sum of products of which a step concerns one of so many neighbouring results (`phases_of`): the others need no registers then.
-    [[nodiscard]] tile_shape shape_of_phases(const reduction_loops& c, const std::vector<lowered_expr>& phases, const std::vector<lowered_loop>& rows,
-                                             std::int64_t lanes, const std::vector<bool>& own) const {
+    [[nodiscard]] tile_shape shape_of_phases(const reduction_loops& c, const tile_chooser& choose, const std::vector<lowered_expr>& phases,
+                                             const std::vector<lowered_loop>& rows, std::int64_t lanes, const std::vector<bool>& own) const {
         std::vector<std::int64_t> extents, periods;
         for (const auto& l : rows) {
             periods.push_back(period_of(c.terms, phases, l.term));
             extents.push_back((l.extent + periods.back() - 1) / periods.back());
         }
-        auto shape = choose_.of_products(lanes, extents, c.steps(), own);
+        auto shape = choose.of_products(lanes, extents, c.steps(), own);
         for (std::size_t i = 0; i < rows.size(); ++i) shape.parts[i] = (std::min)(shape.parts[i] * periods[i], rows[i].extent);
         return shape;
     }
 
     /// The tile of a product of overlapping windows and a filter that stays in registers. `lanes` is 0 if the loops are not such a product, or if that
     /// does not pay.
-    [[nodiscard]] tile_shape windowed_shape(const reduction_loops& c, std::size_t v, const std::vector<lowered_loop>& rows,
-                                            const std::vector<std::int64_t>& extents) const {
+    [[nodiscard]] tile_shape windowed_shape(const reduction_loops& c, std::size_t v, const tile_chooser& choose,
+                                            const std::vector<lowered_loop>& rows, const std::vector<std::int64_t>& extents) const {
         tile_shape best;
         best.lanes = 0;
         if (v == c.loops.size()) return best;
@@ -136,8 +144,8 @@ private:
             const auto windows = windows_of(image, rows, std::span<const lowered_loop>(loops));
             if (!overlap(windows)) continue;
             const double load_slots = along_lanes || lane_step != 1 ? 2 : 1;
-            auto shape = choose_.of_windowed_products(c.loops[v].extent, extents, product->fixed, windows, steps, c.steps(), moves(*product->filter),
-                                                      load_slots);
+            auto shape = choose.of_windowed_products(c.loops[v].extent, extents, product->fixed, windows, steps, c.steps(), moves(*product->filter),
+                                                     load_slots);
             const bool alone = std::all_of(shape.parts.begin(), shape.parts.end(), [](std::int64_t part) { return part == 1; }); // nothing is shared
             if (shape.lanes == 0 || alone || (best.lanes > 0 && shape.cycles >= best.cycles)) continue;
             best = std::move(shape);
@@ -148,7 +156,7 @@ private:
 
     /// Estimated cycles of one reduce step of all results of the tile loops, with loop `v` as the lanes; includes a step's share of the stores.
     [[nodiscard]] double tile_cycles(const reduction_loops& c, std::size_t v) const {
-        const auto shape = shape_of(c, v);
+        const auto shape = shape_of(c, v, choose_); // whole vectors: other loops fill those, and products along them are faster than estimated
         const auto rows = c.rows(v);
         const auto lanes = v < c.loops.size() ? c.loops[v].extent : 1;
         const auto vectors = static_cast<double>(choose_.vectors(lanes));

@@ -47,6 +47,16 @@ inline bool smooth(const term_table& terms, const lowered_expr& e, int term, boo
     return std::all_of(e.operands.begin(), e.operands.end(), [&](const lowered_expr& o) { return smooth(terms, o, term, one); });
 }
 
+/// True if vectors along loop `term` may have lanes behind its last iteration: results and operands are adjacent along it, or do not depend on it.
+inline bool lanes_may_end_anywhere(const term_table& terms, const lowered_nest& n, int term) {
+    bool one = false;
+    lowered_expr result = n.value; // as a read of the result
+    result.op = expr_op::read;
+    result.index = n.index;
+    result.operands.clear();
+    return smooth(terms, result, term, one) && one && smooth(terms, n.value, term, one) && (!n.epilogue || smooth(terms, *n.epilogue, term, one));
+}
+
 /// Calls `f` for each read in `e`.
 template <class F>
 void each_read(const lowered_expr& e, const F& f) {

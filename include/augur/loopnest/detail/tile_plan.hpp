@@ -36,6 +36,7 @@ struct tile_plan {
     std::vector<lowered_loop> reduce_loops; ///< reduce loops during which the tile stays in registers
     std::vector<lowered_loop> tile;         ///< without the vectorised loop
     lowered_loop lanes;                     ///< the vectorised loop; term -1: scalar code
+    bool lanes_behind = false;              ///< a vector may have lanes behind the last iteration
     lowered_loop sum_lanes;                 ///< a reduce loop whose steps are lanes, folded at the end; term -1: none
     bool neutral_in_registers = false;
     std::int64_t sharing = 1;     ///< of so many results, one takes part in a step of the reduction; the others would add an inserted zero
@@ -106,7 +107,7 @@ public:
         std::size_t across = loops.size(); // a loop of a copy that is transposed in registers
         if (tiled) {
             const reduction_loops reduction{terms, n, loops, group, after_reduce, p.neutral_in_registers};
-            const lane_chooser lanes(choose_);
+            const lane_chooser lanes(choose_, options_.masks_are_free());
             v = lanes.cheapest(reduction, v);
             shape = lanes.shape_of(reduction, v);
         } else if (v < loops.size()) {
@@ -116,6 +117,7 @@ public:
         if (v < loops.size()) {
             p.lanes = loops[v];
             p.lanes.attached.clear();
+            p.lanes_behind = options_.masks_are_free() && p.sum_lanes.term < 0 && lanes_may_end_anywhere(terms, n, p.lanes.term);
         }
         auto next = shape.parts.begin();
         for (std::size_t i = 0; i < loops.size(); ++i) {
@@ -176,7 +178,7 @@ public:
     /// Which of the reduce loops of `p` are unrolled, and how many partial sums hide the latency.
     /// @param guarded  guards depend on the reduce loops: nothing is unrolled
     [[nodiscard]] reduce_unrolling unrolling(const tile_plan& p, bool guarded) const {
-        const auto vectors = choose_.vectors(p.lanes.term < 0 ? 1 : p.lanes.extent);
+        const auto vectors = choose_.with_lanes_behind(p.lanes_behind).vectors(p.lanes.term < 0 ? 1 : p.lanes.extent);
         reduce_unrolling out{p.reduce_loops.size(), vectors, vectors, 1};
         for (const auto& l : p.tile) out.sums *= l.extent;
         if (p.window_loops > 0 && !guarded) {
@@ -283,7 +285,7 @@ private:
 
     /// Splits the innermost reduce loop if it is too long for full unrolling, so that some of its steps are unrolled.
     void split_reduction(term_table& terms, tile_plan& p, const tile_shape& shape) const {
-        auto sums = choose_.vectors(shape.lanes);
+        auto sums = choose_.with_lanes_behind(p.lanes_behind).vectors(shape.lanes);
         for (const auto part : shape.parts) sums *= part;
         sums = (std::max)(sums / p.sharing, std::int64_t{1});
         const auto limit = most_unrolled(p.nest);

@@ -24,6 +24,11 @@ struct tile_shape {
     std::vector<bool> window; ///< the reduce loops over a window, if each element of the image is loaded once for all results that it takes part in
 };
 
+/// True for so many lanes that two narrower vectors would hold them, where one vector has some lanes left over.
+[[nodiscard]] constexpr bool is_part_of_vector(std::int64_t lanes, std::int64_t width) noexcept {
+    return lanes > 4 && lanes < width && !std::has_single_bit(static_cast<std::uint64_t>(lanes));
+}
+
 /// A loop of a tile whose reads overlap between iterations, as pooling windows do: an iteration reads `length` positions, and consecutive
 /// iterations start `stride` positions apart. stride 0: no overlap.
 struct tile_window {
@@ -55,9 +60,18 @@ public:
     /// @param registers  number of vector registers
     tile_chooser(std::int64_t lanes, std::int64_t registers) : width_(lanes), registers_(registers) {}
 
+    /// The same for a tile whose last vector may have lanes behind the last iteration.
+    [[nodiscard]] tile_chooser with_lanes_behind(bool allowed) const {
+        auto out = *this;
+        out.lanes_behind_ = allowed;
+        return out;
+    }
+
     /// Number of vectors that hold `lanes` lanes: all of one width, the widest that fits; the last one overlaps its neighbour if `lanes` is no multiple.
+    /// With lanes behind the last iteration, a part of a vector is one vector.
     [[nodiscard]] std::int64_t vectors(std::int64_t lanes) const noexcept {
         if (lanes < 1) return 0;
+        if (lanes_behind_ && is_part_of_vector(lanes, width_)) return 1;
         const auto width = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>((std::min)(lanes, width_))));
         return (lanes + width - 1) / width;
     }
@@ -196,6 +210,7 @@ private:
 
     std::int64_t width_;
     std::int64_t registers_;
+    bool lanes_behind_ = false;
 
     /// Registers left for results: the broadcast operand needs one, and the other operand a row of vectors, or none if the tile has a single row.
     [[nodiscard]] std::int64_t room(std::int64_t rows, std::int64_t vectors) const { return registers_ - 1 - (rows > 1 ? vectors : 0); }

@@ -101,6 +101,8 @@ private:
             if (k++ == 0 || roles.filter[a]) {
                 const auto wide = panels ? 4 * vector : most_lanes;
                 out[a] = {panels && (copied || roles.filter[a]) ? 2 * vector : wide, wide};
+                // filters that are not adjacent results are lanes only within one group, whose channels all of them read
+                if (k > 1 && roles.group[a] >= vector) out[a] = {(std::min)(out[a].length, roles.group[a]), (std::min)(wide, roles.group[a])};
             } else if (!std::exchange(rows, true)) {
                 const auto length = copied ? copy_rows : panels ? panel_rows : most_rows;
                 out[a] = {length, length};
@@ -120,13 +122,14 @@ private:
     }
 
     struct reduction_roles {
-        std::vector<bool> filter; ///< axes that index the constant operand and not the other, unlike the channels of a depthwise convolution
+        std::vector<bool> filter;        ///< axes that index the constant operand and not the other, unlike the channels of a depthwise convolution
+        std::vector<std::int64_t> group; ///< of axes that are groups of filters: filters of one group; else 0
         std::size_t operands = 0, constants = 0;
     };
 
     /// What the reductions with these axes read.
     [[nodiscard]] reduction_roles roles_of(const std::vector<std::int64_t>& space) const {
-        reduction_roles out{std::vector<bool>(space.size(), false)};
+        reduction_roles out{std::vector<bool>(space.size(), false), std::vector<std::int64_t>(space.size(), 0)};
         auto both = out.filter;
         each_reduction(space, [&](const auto& op) {
             const auto tensors = tensors_of(op);
@@ -134,14 +137,25 @@ private:
             for (const auto t : tensors) out.constants += is_constant(dag_.index_of(static_cast<int>(t))) ? 1 : 0;
             walk(op.body, [&](const expr_node& n) {
                 if (n.op != expr_op::read) return;
-                auto& indexed = is_constant(dag_.index_of(static_cast<int>(n.integer))) ? out.filter : both;
-                for (const auto& index : n.operands)
-                    if (index->op == expr_op::axis && static_cast<std::size_t>(index->integer) < space.size())
-                        indexed[static_cast<std::size_t>(index->integer)] = true;
+                const bool constant = is_constant(dag_.index_of(static_cast<int>(n.integer)));
+                for (const auto& index : n.operands) {
+                    const auto axis = space_axis(index, space);
+                    if (axis < space.size()) (constant ? out.filter : both)[axis] = true;
+                    if (!constant)
+                        walk(index, [&](const expr_node& x) {
+                            if (x.op != expr_op::floor_div) return;
+                            if (const auto a = space_axis(x.operands[0], space); a < space.size()) out.group[a] = x.operands[1]->integer;
+                        });
+                }
             });
         });
         for (std::size_t a = 0; a < space.size(); ++a) out.filter[a] = out.filter[a] && !both[a];
         return out;
+    }
+
+    /// The space axis that an index is; their number: it is none alone.
+    [[nodiscard]] static std::size_t space_axis(const expr& index, const std::vector<std::int64_t>& space) {
+        return index->op == expr_op::axis ? (std::min)(static_cast<std::size_t>(index->integer), space.size()) : space.size();
     }
 
     /// True for a constant, and for what is computed from constants only, such as a rotated filter.
