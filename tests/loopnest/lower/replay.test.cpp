@@ -108,6 +108,46 @@ TEST_CASE("replay: a fault for each reason") {
     CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [0], 1]])") == "bounds");                                               // a length that was not chosen
 }
 
+TEST_CASE("replay: a split that pads the layout of a constant is told, of the axes that index it alone") {
+    const auto dag = testing_dags::matmul(20, 50, 30); // C(i, j) = sum of A(i, k) B(k, j); B is a constant
+    const auto pads = [&](const std::string& steps) {
+        const auto r = replay(dag, steps_of(steps));
+        REQUIRE(!r.fault);
+        CHECK(replay_cache(dag).check(steps_of(steps)) == static_cast<const replay_verdict&>(r));
+        return r.padded_layout;
+    };
+    CHECK(pads(R"([["SP", 2, 1, 50, [16], 1]])"));                           // j
+    CHECK(pads(R"([["SP", 2, 2, 30, [4], 1]])"));                            // k
+    CHECK(!pads(R"([["SP", 2, 1, 50, [10], 1]])"));                          // divides
+    CHECK(!pads(R"([["SP", 2, 0, 20, [16], 1]])"));                          // i, which B does not have
+    CHECK(pads(R"([["SP", 2, 1, 50, [10], 1], ["SP", 2, 2, 10, [4], 1]])")); // a part of j
+    CHECK(pads(R"([["FU", 2, [0, 1]], ["SP", 2, 0, 1000, [16], 1]])"));      // i and j as one loop
+    CHECK(!pads(R"([["SP", 2, 1, 50, [10], 1], ["SP", 2, 0, 20, [16], 1]])"));
+}
+
+TEST_CASE("replay: a list that was cut off applies or has a fault, and the cache says the same") {
+    const auto small = testing_dags::conv2d_nhwc_bias_relu(14, 14, 32, 48, 3, 1, 1),
+               large = testing_dags::conv2d_nhwc_bias_relu(28, 20, 24, 96, 3, 1, 1);
+    const auto space = space_of(small);
+    random_engine rng(9);
+    replay_cache cache(large);
+    std::size_t applied = 0, faults = 0;
+    for (int i = 0; i < 20; ++i) {
+        auto list = space.realise(sample_path(space, rng).values);
+        REQUIRE(list);
+        while (!list->steps.empty()) {
+            if (i % 2 == 0) list->steps.pop_back();
+            else list->steps.erase(list->steps.begin()); // what remains names loops that were never made
+            const auto r = replay(large, *list);
+            CHECK(cache.check(*list) == static_cast<const replay_verdict&>(r));
+            CHECK(r.fault.has_value() == !r.why.detail.empty());
+            ++(r.fault ? faults : applied);
+        }
+    }
+    CHECK(applied > 20);
+    CHECK(faults > 20);
+}
+
 TEST_CASE("replay: a schedule on its own kernel is exact, on another shape of its class it applies") {
     const auto small = testing_dags::conv2d_nhwc_bias_relu(14, 14, 32, 48, 3, 1, 1),
                large = testing_dags::conv2d_nhwc_bias_relu(28, 20, 24, 96, 3, 1, 1);

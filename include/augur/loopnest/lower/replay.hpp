@@ -21,6 +21,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/loopnest/ir/dag.hpp>
+#include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/lower/bounds.hpp>
 #include <augur/loopnest/schedule/stage.hpp>
 #include <augur/loopnest/schedule/state.hpp>
@@ -48,6 +49,9 @@ struct replay_verdict {
     std::optional<replay_fault> fault;
     bool inexact = false;   ///< a split does not divide its loop: iterations beyond the extent are guarded
     bool oversized = false; ///< the lengths of a split are beyond the extent of its loop
+    /// A split that does not divide is of a loop by which a constant is read. The layout of a constant follows the loops of its reader, so it is padded;
+    /// TVM's check of packed weights refuses such a schedule, here it runs.
+    bool padded_layout = false;
     /// Largest value, over all splits, of (extent of the loop rounded up to a multiple of the product of the lengths) / extent; 1: all lengths divide.
     /// A loop itself runs no longer than the extent, as in TVM.
     double padded_ratio = 1;
@@ -86,6 +90,35 @@ inline std::optional<std::pair<std::size_t, std::size_t>> split_place(const loop
 inline bool is_of_accelerator(const transform_step& step) noexcept {
     const auto* annotate = std::get_if<annotate_step>(&step);
     return annotate != nullptr && annotate->annotation >= loop_annotation::vthread;
+}
+
+/// Does a loop variable of a stage run over an axis that indexes a constant?
+/// Cost  linear in the body and in (variables) x (relations) of the stage
+inline bool indexes_constant(const loop_state& s, std::size_t stage_index, std::size_t var) {
+    const auto& op = s.dag().ops[stage_index];
+    const auto& at = s.stages()[stage_index];
+    std::vector<bool> reached(at.vars.size());
+    std::vector<std::size_t> open{var};
+    while (!open.empty()) {
+        const auto v = open.back();
+        open.pop_back();
+        if (reached[v]) continue;
+        reached[v] = true;
+        for (const auto& r : at.relations) {
+            const bool fuse = r.type == loop_relation::kind::fuse;
+            if (fuse && r.parent == v) open.insert(open.end(), r.parts.begin(), r.parts.end());
+            else if (!fuse && std::find(r.parts.begin(), r.parts.end(), v) != r.parts.end()) open.push_back(r.parent);
+        }
+    }
+    bool found = false;
+    walk(op.body, [&](const expr_node& n) {
+        if (n.op != expr_op::read || found) return;
+        const auto from = s.dag().index_of(static_cast<int>(n.integer));
+        if (from == s.dag().ops.size() || !s.dag().ops[from].constant) return;
+        for (const auto& index : n.operands)
+            walk(index, [&](const expr_node& x) { found = found || (x.op == expr_op::axis && reached[static_cast<std::size_t>(x.integer)]); });
+    });
+    return found;
 }
 
 inline replay_fault fault_of(const loop_state& s, const transform_step& step) {
@@ -149,6 +182,9 @@ inline replay_fault fault_of(const loop_state& s, const transform_step& step) {
         const double covered = lengths < 1 ? wanted : std::ceil(wanted / lengths) * lengths; // 0: a length that is not chosen
         out.inexact = out.inexact || covered != wanted;
         out.oversized = out.oversized || lengths > wanted;
+        out.padded_layout =
+            out.padded_layout ||
+            (covered != wanted && detail::indexes_constant(out.state, place->first, out.state.stages()[place->first].relations.back().parent));
         out.padded_ratio = (std::max)(out.padded_ratio, covered / wanted);
     }
     if (auto bounded = infer_bounds(out.state); !bounded) {

@@ -177,6 +177,7 @@ private:
         std::size_t sources = 0, part = 0; ///< split: number of those steps; of FFSP, the level
         std::int64_t value = 0;            ///< set
         bool follows_fused = false;
+        bool packs = false; ///< split: of a loop by which a constant is read
     };
     static constexpr std::int64_t limit = std::int64_t{1} << 40; // as in loop_state and bound inference
 
@@ -214,6 +215,7 @@ private:
             op.first = loops_.size();
             op.count = relation.parts.size();
             op.follows_fused = follows_fused;
+            op.packs = indexes_constant(state, s, relation.parent);
             if constexpr (std::is_same_v<Step, split_step>) loops_.push_back(k);
             else if constexpr (std::is_same_v<Step, follow_split_step>) loops_.push_back(static_cast<std::size_t>(x.source_step));
             else {
@@ -282,6 +284,7 @@ private:
         const auto covered = now[outer] * product;
         out.inexact = out.inexact || covered != extent;
         out.oversized = out.oversized || product > extent;
+        out.padded_layout = out.padded_layout || (op.packs && covered != extent);
         out.padded_ratio = (std::max)(out.padded_ratio, static_cast<double>(covered) / static_cast<double>(extent));
         return true;
     }
