@@ -16,7 +16,7 @@ namespace examples {
 
 namespace {
 
-/// All of the visited fields, in the order of the file.
+/// All of the visited fields, in the order of the file, but for those that older files lack.
 template <class R, class F>
 bool fields(R& r, F&& f) {
     return f("network", r.network) && f("kernel", r.kernel) && f("label", r.label) && f("machine", r.machine) && f("chooser", r.chooser) &&
@@ -51,6 +51,16 @@ struct field_reader {
     }
 };
 
+/// The rest of a line: the fields that older files lack, or nothing.
+bool read_rest(augur::json_reader& in, transfer_result& r) {
+    std::string_view key;
+    if (!in.next_member(key)) return in.ok();
+    std::int64_t needed = 0;
+    if (key != "needed" || !in.read(needed) || needed < 0) return in.fail(augur::errc::parse, "expected the field needed, a number from 0");
+    r.needed = static_cast<std::size_t>(needed);
+    return field_reader{in}("seconds", r.seconds) && (!in.next_member(key) || in.fail(augur::errc::parse, "a field too many"));
+}
+
 } // namespace
 
 std::string to_line(const transfer_result& r) {
@@ -58,6 +68,8 @@ std::string to_line(const transfer_result& r) {
     augur::json_writer out(text);
     out.begin_object();
     fields(r, field_writer{out});
+    out.key("needed").value(static_cast<std::int64_t>(r.needed));
+    out.key("seconds").value(r.seconds);
     out.end_object();
     return text;
 }
@@ -71,10 +83,8 @@ augur::result<std::vector<transfer_result>> read_results(const std::string& path
         const auto end = (std::min)(text->find('\n', from), text->size());
         augur::json_reader in(std::string_view(*text).substr(from, end - from), {}, ++number);
         transfer_result r;
-        std::string_view more;
-        if (!in.begin_object() || !fields(r, field_reader{in}) || in.next_member(more) || !in.finish())
-            return augur::error{augur::errc::parse,
-                                path + ": " + (in.ok() ? "line " + std::to_string(number) + ": a field too many" : in.error().detail)};
+        if (!in.begin_object() || !fields(r, field_reader{in}) || !read_rest(in, r) || !in.finish())
+            return augur::error{augur::errc::parse, path + ": " + in.error().detail};
         out.push_back(std::move(r));
         from = end + 1;
     }

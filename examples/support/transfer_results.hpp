@@ -27,11 +27,13 @@ struct transfer_result {
     std::size_t adapted = 0;      ///< schedules of other kernels that were adapted to it; 0: its class has no source
     std::string logs;             ///< names of the logs that schedules were taken from, with commas between them
     std::string source;           ///< workload whose schedule is the fastest of those transferred; empty: none ran
+    std::size_t needed = 0;       ///< measurements until it was as fast as the first chooser of the run, by their records; 0: never, or not known
+    double seconds = 0;           ///< of one measurement, with its share of choosing and learning; 0: not known
 };
 
 /// One line of JSON, without newline.
 [[nodiscard]] std::string to_line(const transfer_result& r);
-/// Reads what `to_line` has written, a result a line.   Errors: io; parse, with the line
+/// Reads what `to_line` has written, a result a line; the last two fields may be missing.   Errors: io; parse, with the line
 [[nodiscard]] augur::result<std::vector<transfer_result>> read_results(const std::string& path);
 
 } // namespace examples

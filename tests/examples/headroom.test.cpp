@@ -39,6 +39,7 @@ kernel_record made_up(const std::string& name, double scale) {
             r.searches[g].latencies.push_back(i % 9 == 3 ? infinity : scale * (1 + static_cast<double>(rng.below(1000)) / 100));
         r.searches[g].winner = scale;
         r.searches[g].seconds = 12.5;
+        r.searches[g].choosing = 2.5;
     }
     r.picks = {3 * scale, infinity, 2 * scale, 5 * scale};
     return r;
@@ -127,6 +128,11 @@ TEST_CASE("headroom: the hard kernels of records are those for which random sear
     CHECK((*hard)[0].first == "resnet_50");
     CHECK((*hard)[0].second == *augur::kernel::parse(texts[1]));
     CHECK((*hard)[1].second == *augur::kernel::parse(texts[3]));
+    const auto with_easy = hard_kernels(records, 1);
+    REQUIRE(with_easy);
+    REQUIRE(with_easy->size() == 3);
+    CHECK((*with_easy)[0].second == *augur::kernel::parse(texts[0]));
+    CHECK(hard_kernels(records, 9)->size() == 4);
     records[3].kernel = "nonsense";
     CHECK_FALSE(hard_kernels(records));
     records[0].searches[find_guide("random")].latencies.clear();

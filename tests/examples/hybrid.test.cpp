@@ -5,7 +5,6 @@
 #ifdef AUGUR_HYBRID_PROGRAM // else there is no Boost or no XGBoost
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include <augur/record/log_reader.hpp>
 
 #include "child_program.hpp"
+#include "console.hpp"
 
 namespace hybrid_test {
 
@@ -74,9 +74,7 @@ TEST_CASE("hybrid: killed at any moment it goes on; Crop and the hybrid begin al
         double best = 1e9; // of all searches: the table says it in milliseconds
         for (const auto& [id, log] : logs)
             for (const auto& r : log.at(key)) best = (std::min)(best, r.measured.latency());
-        char text[32];
-        std::snprintf(text, sizeof text, "%.4f", 1e3 * best);
-        CHECK(contains(said, text));
+        CHECK(contains(said, examples::milliseconds(best)));
     }
     for (const char* row : {"\nrandom  ", "\nCrop alone  ", "\nlearned alone  ", "\nhybrid  "}) CHECK(contains(said, row));
     REQUIRE(run(folder, arguments) == 0); // from the logs alone

@@ -5,13 +5,16 @@
 #ifdef AUGUR_TRANSFER_PROGRAM // else there is no Eigen
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include <augur/loopnest/ir/task.hpp>
 #include <augur/record/log_reader.hpp>
 
+#include "../../examples/tools/transfer/schedule_text.hpp"
 #include "../../examples/tools/transfer/transfer.hpp"
 #include "child_program.hpp"
 #include "made_up_result.hpp"
@@ -43,7 +46,19 @@ TEST_CASE("transfer: results come back from their file, and a damaged line is to
     CHECK(to_line((*read)[0]) == to_line(made_up_result("net", "a", "trees", 0.1, 3)));
     CHECK((*read)[1].latency == std::numeric_limits<double>::infinity());
     CHECK((*read)[0].latency == 0.1);
+    failed.needed = 7;
+    failed.seconds = 0.25;
     const auto good = to_line(failed);
+    {
+        std::ofstream file(path);
+        file << good << "\n" << good.substr(0, good.find(", \"needed\"")) << "}\n"; // the second as older programs wrote it
+    }
+    const auto both = read_results(path);
+    REQUIRE(both);
+    REQUIRE(both->size() == 2);
+    CHECK((*both)[0].needed == 7);
+    CHECK((*both)[0].seconds == 0.25);
+    CHECK((*both)[1].needed == 0);
     for (const std::string& bad :
          {good.substr(0, 40), good + "x", good.substr(0, good.size() - 1) + ", \"more\": 1}", std::string("[]"), std::string()}) {
         {
@@ -78,13 +93,38 @@ TEST_CASE("transfer: rivals are compared kernel by kernel, the hard ones apart")
     std::vector<transfer_result> all{made_up_result("net", "a", "trees", 1, 3), made_up_result("net", "b", "trees", 1, 1),
                                      made_up_result("net", "c", "trees", 1, 0)};
     all.push_back(made_up_result("net", "a", "random", 2, 0));
-    all.push_back(made_up_result("net", "b", "random", 8, 0));
+    all.back().needed = 2;
+    all.back().seconds = 0.5;
+    all.push_back(made_up_result("net", "b", "random", 8, 0)); // never as fast, with four measurements
     all.push_back(made_up_result("net", "c", "random", 3, 0)); // without a source: in no row
     const auto rows = rivals_table(all);
     REQUIRE(rows.size() == 3);
-    CHECK(rows[1] == std::vector<std::string>{"2 with a source", "random", "4.000", "2.000 to 8.000"});
-    CHECK(rows[2] == std::vector<std::string>{"1 hard ones of these", "random", "8.000", "8.000 to 8.000"});
+    CHECK(rows[1] == std::vector<std::string>{"2 with a source", "random", "4.000", "2.000 to 8.000", "3.0", "0.5", "1"});
+    CHECK(rows[2] == std::vector<std::string>{"1 hard ones of these", "random", "8.000", "8.000 to 8.000", "4.0", "-", "1"});
     CHECK(rivals_table({}).size() == 1);
+}
+
+TEST_CASE("transfer: a schedule in the words of the paper's Algorithm 1") {
+    const auto task = augur::loopnest::kernel_task::create(*augur::kernel::parse("dense:m=64,n=32,k=16"), {});
+    REQUIRE(task);
+    std::string name;
+    std::int64_t stage = 0;
+    for (const auto& op : task->dag()->ops)
+        if (!op.placeholder()) name = op.name, stage = &op - task->dag()->ops.data();
+    augur::step_list list;
+    list.steps = {augur::split_step{stage, 0, 64, {8}, true}, augur::reorder_step{stage, {2, 0, 1, 3}}, augur::fuse_step{stage, {1, 2}},
+                  augur::annotate_step{stage, 1, augur::loop_annotation::parallel}, augur::pragma_step{stage, 1, "auto_unroll_max_step$512"}};
+    const auto lines = schedule_text(task->dag(), list);
+    const auto& axes = task->dag()->ops[static_cast<std::size_t>(stage)];
+    const std::string i = axes.axis(0).name, j = axes.axis(1).name, k = axes.axis(2).name, fused = i + ".0@" + i + ".1@";
+    REQUIRE(lines.size() == 5);
+    CHECK(lines[0] == name + ": " + i + ".0, " + i + ".1 <- Split(" + i + ", 8)");
+    CHECK(lines[1] == name + ": Reorder(" + j + ", " + i + ".0, " + i + ".1, " + k + ")");
+    CHECK(lines[2] == name + ": " + fused + " <- Fuse(" + i + ".0, " + i + ".1)");
+    CHECK(lines[3] == name + ": Parallel(" + fused + ")");
+    CHECK(lines[4] == name + ": Unroll(" + fused + ", 512)");
+    list.steps.emplace_back(augur::fuse_step{stage, {7, 8}});
+    CHECK(schedule_text(task->dag(), list).size() == 6); // with the reason
 }
 
 TEST_CASE("transfer: two kernels begin with the schedules of others, and tune goes on with the log") {
@@ -94,7 +134,7 @@ TEST_CASE("transfer: two kernels begin with the schedules of others, and tune go
     const strings wish{"--from",    known,
                        "--kernel",  "dense:m=24,n=32,k=32,bias",
                        "--kernel",  "dense:m=8,n=32,k=32,bias,relu",
-                       "--by",      "class,trees,random,replayed",
+                       "--by",      "class,trees,random:5,replayed",
                        "--count",   "2",
                        "--best",    "3",
                        "--full",    known,
@@ -103,13 +143,15 @@ TEST_CASE("transfer: two kernels begin with the schedules of others, and tune go
                        "--threads", "1"};
     REQUIRE(run(folder, wish) == 0);
     const auto out = contents(folder / "out");
+    CHECK(contains(out, "dense +bias +relu")); // the table of classes
+    CHECK(contains(out, "random:5"));
     CHECK(contains(out, "source of the best"));
     CHECK(contains(out, "dense:m=16,n=64,k=32,bias"));
     CHECK(contains(out, "transferred schedules ended as ok"));
     CHECK(contains(out, "class: 4 trials"));
     const auto read = read_results(results);
     REQUIRE(read);
-    REQUIRE(read->size() == 8);
+    REQUIRE(read->size() == 10);       // the last two of the long search
     const auto& replayed = (*read)[6]; // which schedule is the fastest, and so whether its steps apply, differs between runs
     CHECK(contains(out, "replayed: 1 pairs of a class"));
     CHECK(replayed.chooser == "replayed");
@@ -182,6 +224,10 @@ TEST_CASE("transfer: wrong arguments are refused before anything is measured") {
     refused({"--from", "x", "--kernel", "dense"}, "dense");
     for (const std::string name : {"guess", "", "trees,", ",trees"})
         refused({"--from", "x", "--kernel", kernel, "--by", name}, "--by: expected one of trees,");
+    for (const std::string name : {"random:", "random:0", "random:1001", "random:2x", "all:3", "replayed:3"})
+        refused({"--from", "x", "--kernel", kernel, "--by", name}, "expected a number from 1 to 1000 behind the colon");
+    refused({"--from", "x", "--kernel", kernel, "--by", "crop-picks"}, "--machine");
+    refused({"--from", "x", "--kernel", kernel, "--by", "tlp"}, "--weights");
     refused({"--summary", "x", "--by", "trees"}, "--summary only prints: it does not go with --by");
     refused({"--from", "x", "--kernel", kernel, "--count", "-1"}, "--count: expected a whole number from 1 to 1000, got '-1'");
     refused({"--from", "x", "--kernel", kernel, "--by", "crop"}, "--machine");

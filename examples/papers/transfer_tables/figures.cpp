@@ -14,6 +14,7 @@
 #include <augur/workload/networks.hpp>
 
 #include "console.hpp"
+#include "runs.hpp"
 
 namespace transfer_figures {
 
@@ -31,53 +32,6 @@ std::string source_of(std::string_view origin) {
     if (!origin.starts_with(before)) return {};
     origin.remove_prefix(before.size());
     return std::string(origin.substr(0, origin.find(behind)));
-}
-
-/// One run of `transfer` with one chooser.
-struct run {
-    std::string network, chooser, logs;
-    std::vector<const transfer_result*> kernels;
-
-    /// Sum over the kernels, each with its uses.
-    template <class F>
-    [[nodiscard]] double total(F&& of) const {
-        double sum = 0;
-        for (const auto* k : kernels) sum += k->uses * of(*k);
-        return sum;
-    }
-    [[nodiscard]] double speedup() const {
-        return untuned() / total([](const auto& k) { return k.latency; });
-    }
-    /// That of the long search; 0: it is not known for all kernels.
-    [[nodiscard]] double full_speedup() const {
-        return untuned() / total([](const auto& k) { return k.full > 0 ? k.full : infinity; });
-    }
-    /// How many times as slow as the result of the long search.
-    [[nodiscard]] double over_full() const { return full_speedup() / speedup(); }
-    [[nodiscard]] double count(std::size_t transfer_result::* what) const {
-        double sum = 0;
-        for (const auto* k : kernels) sum += static_cast<double>(k->*what);
-        return sum;
-    }
-
-private:
-    [[nodiscard]] double untuned() const {
-        return total([](const auto& k) { return k.untuned; });
-    }
-};
-
-std::vector<run> runs_of(std::span<const transfer_result> results) {
-    std::vector<run> out;
-    for (const auto& r : results) {
-        auto at = std::find_if(out.begin(), out.end(),
-                               [&](const run& one) { return one.network == r.network && one.chooser == r.chooser && one.logs == r.logs; });
-        if (at == out.end()) {
-            out.push_back({r.network, r.chooser, r.logs, {}});
-            at = std::prev(out.end());
-        }
-        if (std::none_of(at->kernels.begin(), at->kernels.end(), [&](const auto* k) { return k->kernel == r.kernel; })) at->kernels.push_back(&r);
-    }
-    return out;
 }
 
 /// The first run of each network by this chooser, in the order of the results.
@@ -108,16 +62,6 @@ std::size_t most_trials(const network_log& log) {
     std::size_t most = 0;
     for (const auto& k : log.kernels) most = (std::max)(most, k.trials.size());
     return most;
-}
-double seconds_of(const network_log& log) {
-    std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
-    for (const auto& k : log.kernels)
-        for (const auto& t : k.trials)
-            if (t.timestamp > 0) {
-                first = (std::min)(first, t.timestamp);
-                last = (std::max)(last, t.timestamp);
-            }
-    return last > first ? static_cast<double>(last - first) : 0;
 }
 
 /// Figure 1: what a long search gains, and how long it takes. The gain is of latencies that were timed again, for one record may have been disturbed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The tables of Transfer-Tuning (Gibson and Cano, PACT 2022) that follow from its table 2 alone: which network each network takes schedules from, and how
-// many pairs of kernel and schedule that is. Ends with 1 where a number is not the one that the paper prints. With --figures, the paper's figures for other
-// networks, from what was measured of these. Measures nothing.
+// many pairs of kernel and schedule that is. Ends with 1 where a number is not the one that the paper prints. With --search, tables 1 to 4 for other
+// networks, with --figures the figures, from what was measured of these. Measures nothing.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -20,6 +20,7 @@
 #include "console.hpp"
 #include "figures.hpp"
 #include "flags.hpp"
+#include "networks.hpp"
 #include "program.hpp"
 
 namespace {
@@ -183,13 +184,18 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_texts("elsewhere", "FILE", "the same of `transfer --other-machines`, for Figure 6; may be given again", w.elsewhere);
     flags.add_texts("lengths", "FILE", "the same of networks with schedules of the same network at another length, for Figure 7; may be given again",
                     w.lengths);
-    add_logs("search", "log of a long search of a network by `tune`; may be given again", w.searches);
+    add_logs("search", "log of a long search of a network by `tune`; may be given again. Without --figures: print tables 1 to 4 of these networks",
+             w.searches);
     add_logs("pairs", "log of a network by `transfer --by all`; may be given again", w.pairs);
     flags.add_switch("help", "print this", help);
     if (auto read = flags.parse(arguments); !read) return read.error();
     if (help) std::printf("usage: transfer_tables [flags]\n\n%s", flags.help().c_str());
-    else if (w.figures.empty() != (w.results.empty() && w.elsewhere.empty() && w.lengths.empty() && w.searches.empty() && w.pairs.empty()))
-        return augur::error{augur::errc::invalid_argument, "expected --figures, and --results, --elsewhere, --lengths, --search or --pairs with it"};
+    else if (!w.figures.empty() && w.results.empty() && w.elsewhere.empty() && w.lengths.empty() && w.searches.empty() && w.pairs.empty())
+        return augur::error{augur::errc::invalid_argument, "--figures: expected --results, --elsewhere, --lengths, --search or --pairs with it"};
+    else if (w.figures.empty() && w.searches.empty() && !(w.results.empty() && w.elsewhere.empty() && w.lengths.empty() && w.pairs.empty()))
+        return augur::error{augur::errc::invalid_argument, "expected --search for tables, or --figures"};
+    else if (w.figures.empty() && !(w.elsewhere.empty() && w.lengths.empty() && w.pairs.empty()))
+        return augur::error{augur::errc::invalid_argument, "--elsewhere, --lengths and --pairs are for figures: expected --figures with them"};
     return !help;
 }
 
@@ -221,6 +227,25 @@ augur::result<void> write_figures(const wishes& w) {
     return {};
 }
 
+augur::result<void> print_networks(const wishes& w) {
+    std::vector<transfer_figures::named_log> logs;
+    std::vector<examples::transfer_result> results;
+    for (const auto& [network, path] : w.searches) {
+        auto read = transfer_figures::read_network_log(network, path);
+        if (!read) return read.error();
+        logs.push_back({std::filesystem::path(path).stem().string(), *std::move(read)});
+    }
+    for (const auto& path : w.results) {
+        auto read = examples::read_results(path);
+        if (!read) return read.error();
+        results.insert(results.end(), read->begin(), read->end());
+    }
+    const auto tables = transfer_figures::tables_of(logs, results);
+    if (!tables) return tables.error();
+    for (const auto& t : *tables) std::printf("%s\n\n%s\n", t.title.c_str(), examples::table_text(t.rows).c_str());
+    return {};
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -228,8 +253,9 @@ int main(int argc, char** argv) {
     const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w);
     if (!go) return examples::complain("transfer_tables", go.error(), examples::misuse);
     if (!*go) return examples::done;
-    if (!w.figures.empty()) {
-        if (auto written = write_figures(w); !written) return examples::complain("transfer_tables", written.error(), examples::failed);
+    if (!w.figures.empty() || !w.searches.empty()) {
+        if (auto written = w.figures.empty() ? print_networks(w) : write_figures(w); !written)
+            return examples::complain("transfer_tables", written.error(), examples::failed);
         return examples::done;
     }
     return print_tables() == 0 ? examples::done : examples::failed;

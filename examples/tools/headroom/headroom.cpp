@@ -7,23 +7,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include <augur/core/hash.hpp>
-#include <augur/core/random_engine.hpp>
 #include <augur/core/whole_file.hpp>
 #include <augur/record/replace_file.hpp>
-#include <augur/search/random.hpp>
-#include <augur/search/seen.hpp>
-#ifdef AUGUR_EXAMPLES_CROP
-#include <augur/crop/cost_model.hpp>
-#include <augur/loopnest/crop/features.hpp>
-#include <augur/target/find_machine.hpp>
-#endif
 
+#include "crop_picks.hpp"
 #include "flags.hpp"
 #include "program.hpp"
 #include "report.hpp"
@@ -39,6 +31,7 @@ struct wishes {
     std::string folder, language, weights, hard_of;
     std::vector<std::string> known_logs; ///< empty: one is measured
     std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
+    std::size_t easy = 0;   ///< kernels beside the hard ones
     std::size_t most = 256; ///< trials of a guide
     std::size_t share = 1;  ///< of the trials of a guide, one in so many
     bool tables_only = false;
@@ -62,6 +55,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("hard-of", "FILE",
                    "instead of --kernels: the half of the kernels of this kernels.jsonl where random search does worst; may be of another machine",
                    w.hard_of);
+    flags.add_number("easy", "N", "beside those of --hard-of, N of its other kernels; default 0", w.easy, 0, 1000);
     flags.add_texts("known", "LOG",
                     "records of other kernels for the guides with known or transfer; may be given again; default: measured, in the folder",
                     w.known_logs);
@@ -70,7 +64,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         "searches to measure of each kernel, of: " + guide_names() +
             ";\nrandom: random search; tlp, crop, trees, hybrid, known (nest), weights: evolution under this model of `tune`; sa, descent, bo:\n"
             "this --search of `tune`; transfer: begins with schedules of known kernels; tlm: a language model drafts, tlm16: only 16 trials;\n"
-            "crop+tlp: Crop drafts for TLP; known+descent: descent after 32 trials; default random,tlp,known",
+            "crop+tlp, crop+trees: Crop drafts for that model; known+descent: descent after 32 trials; default random,tlp,known",
         [&](std::string_view text) -> augur::result<void> {
             w.searches.clear();
             for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
@@ -87,7 +81,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         });
     flags.add_text("language", "FOLDER", "language model (`tlm train`), for the guides with tlm", w.language);
     flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for the guides with weights", w.weights);
-    flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 64 of the others", w.most, 1, 256);
+    flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 128 of trees128, 64 of the others", w.most, 1, 256);
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
@@ -127,6 +121,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         return error{errc::invalid_argument, "--weights: expected a file, got the name of a model, '" + w.weights + "'"};
     if (flags.given("kernels") && flags.given("hard-of"))
         return error{errc::invalid_argument, "--hard-of is in place of --kernels: give one of them"};
+    if (w.easy > 0 && w.hard_of.empty()) return error{errc::invalid_argument, "--easy goes with --hard-of"};
     if (w.folder.empty()) w.folder = quick ? "headroom.quick" : "headroom.work";
     s.resume = true;
     s.take_over = false; // what another machine has measured of a kernel does not go into this one's row
@@ -148,35 +143,6 @@ augur::result<void> collect_known(const wishes& w, const augur::session_hooks& h
     const auto done = s->tune(hooks);
     if (!done) return done.error();
     return done->searches.back().failed ? augur::result<void>(*done->searches.back().failed) : augur::result<void>();
-}
-
-/// Measures the best four of 512 random schedules by Crop's prediction.
-augur::result<std::vector<double>> measure_picks([[maybe_unused]] augur::session& s, [[maybe_unused]] std::uint64_t seed) {
-    std::vector<double> out;
-#ifdef AUGUR_EXAMPLES_CROP
-    constexpr std::size_t drawn = 512, picked = 4;
-    if (s.options().machine.empty()) return out;
-    auto machine = augur::find_machine(s.options().machine);
-    if (!machine) return machine.error();
-    augur::crop::model crop(*std::move(machine), s.report().threads,
-                            augur::loopnest::crop_feature_extractor{augur::loopnest::c_options::of(s.host())});
-    augur::seen_points seen;
-    augur::random_engine rng(seed);
-    std::vector<augur::decision_vector> points;
-    augur::draw_unseen(s.spaces()[0], seen, drawn, rng, points);
-    std::vector<augur::step_list> schedules;
-    for (const auto& p : points)
-        if (auto made = s.spaces()[0].realise(p)) schedules.push_back(*std::move(made));
-    std::vector<float> scores(schedules.size());
-    if (auto scored = crop.score(s.tasks()[0], schedules, std::span(scores)); !scored) return scored.error();
-    std::vector<std::size_t> order(schedules.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
-    std::vector<augur::step_list> best;
-    for (std::size_t i = 0; i < (std::min)(picked, order.size()); ++i) best.push_back(std::move(schedules[order[i]]));
-    for (const auto& m : s.measure(s.tasks()[0], best)) out.push_back(m.latency());
-#endif
-    return out;
 }
 
 bool any_of_guides(std::span<const std::size_t> searches, bool (*wanted)(const guide&)) {
@@ -241,12 +207,15 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
         if (searched.failed) return *searched.failed;
         if (examples::stop_requested().load()) return std::optional<kernel_record>();
         r.searches[g].latencies = searched.latencies[0];
-        if (searched.summary && searched.summary->recorded == 0) r.searches[g].seconds = searched.summary->seconds;
+        if (searched.summary && searched.summary->recorded == 0) {
+            r.searches[g].seconds = searched.summary->seconds;
+            r.searches[g].choosing = searched.summary->propose_seconds + searched.summary->train_seconds;
+        }
         found.push_back(std::move(searched));
     }
-    auto picks = measure_picks(*s, w.options.search.seed);
+    const auto picks = examples::crop_picks(*s, 0, 4, w.options.search.seed);
     if (!picks) return picks.error();
-    r.picks = *std::move(picks);
+    for (const auto& m : s->measure(s->tasks()[0], *picks)) r.picks.push_back(m.latency());
     s->measure_best(found, hooks);
     if (examples::stop_requested().load()) return std::optional<kernel_record>();
     for (std::size_t i = 0; i < found.size(); ++i) r.searches[searches[i]].winner = found[i].checked_latency[0];
@@ -294,7 +263,7 @@ int run(const wishes& w) {
     if (!w.hard_of.empty()) {
         const auto others = read_records(w.hard_of);
         if (!others) return examples::complain("headroom", others.error(), examples::misuse);
-        auto hard = hard_kernels(*others);
+        auto hard = hard_kernels(*others, w.easy);
         if (!hard) return examples::complain("headroom", {hard.error().code, w.hard_of + ": " + hard.error().detail}, examples::misuse);
         kernels = *std::move(hard);
     }

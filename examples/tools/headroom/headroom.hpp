@@ -53,7 +53,9 @@ inline constexpr std::array guides{guide{"random", "none", "", 256},
                                    guide{"tlm16+known", "nest", "tlm", 64, false, "", 0, 16},
                                    guide{"transfer+tlm16+known", "nest", "tlm", 64, true, "", 0, 16},
                                    guide{"weights", given_weights, "", 64},
-                                   guide{"bo+weights", given_weights, "", 64, false, "bayes"}};
+                                   guide{"bo+weights", given_weights, "", 64, false, "bayes"},
+                                   guide{"trees128", "trees", "", 128},
+                                   guide{"crop+trees", "trees", "crop", 64}};
 /// The names of all guides.
 [[nodiscard]] std::string guide_names();
 /// The index of a guide; `guides.size()`: there is none of that name.
@@ -64,6 +66,7 @@ struct guided_search {
     std::vector<double> latencies; ///< of the trials in order; infinity: failed
     double winner = 0;             ///< of its best schedule, timed again next to those of the searches of the same run; 0: no trial succeeded
     double seconds = 0;            ///< that the search took; 0: not known, for it was interrupted and resumed
+    double choosing = 0;           ///< of these: learning and proposing; 0: not known
 };
 
 /// All that is measured of one kernel, on one machine. Times are in seconds.
@@ -92,9 +95,9 @@ struct kernel_record {
 using test_kernel = std::pair<std::string, augur::kernel>;
 /// The 48 kernels, 16 of each test network, drawn by a seed. Those of a smaller count are the first of each network.
 [[nodiscard]] std::vector<test_kernel> test_kernels(std::size_t of_each, std::uint64_t seed);
-/// The half of the kernels of some records for which random search does worst.
+/// The half of the kernels of some records for which random search does worst, and `easy` of the others, evenly spaced over the records.
 /// Errors: invalid_argument, fewer than two records, or one without a random search that succeeded; parse, text that is no kernel
-[[nodiscard]] augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_record> records);
+[[nodiscard]] augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_record> records, std::size_t easy = 0);
 /// Kernels of other networks, without any workload of the test networks.
 [[nodiscard]] augur::network other_kernels(std::size_t count, std::uint64_t seed);
 

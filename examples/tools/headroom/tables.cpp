@@ -112,15 +112,20 @@ double expected_share_after(std::span<const double> latencies, double best, std:
     return mean;
 }
 
-augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_record> records) {
+augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_record> records, std::size_t easy) {
     std::vector<test_kernel> out;
     if (records.size() < 2) return augur::error{augur::errc::invalid_argument, "expected two kernels or more, got " + std::to_string(records.size())};
     for (const auto& r : records)
         if (r.searches[0].latencies.empty() || !(r.best() > 0 && std::isfinite(r.best())))
             return augur::error{augur::errc::invalid_argument, "expected a random search of " + r.kernel + " that succeeded"};
-    const auto hard = hard_ones(records);
+    auto chosen = hard_ones(records);
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < records.size(); ++i)
+        if (!chosen[i]) others.push_back(i);
+    easy = (std::min)(easy, others.size());
+    for (std::size_t i = 0; i < easy; ++i) chosen[others[i * others.size() / easy]] = true;
     for (std::size_t i = 0; i < records.size(); ++i) {
-        if (!hard[i]) continue;
+        if (!chosen[i]) continue;
         auto k = augur::kernel::parse(records[i].kernel);
         if (!k) return k.error();
         out.emplace_back(records[i].network, *std::move(k));
@@ -172,16 +177,40 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
         }
         out.push_back(std::move(t));
     }
-    titled_table cost{"What the searches took, all kernels; until the geometric mean of the share of the best known latency is 0.90 and 0.95",
-                      {{"guide", "trials", "seconds", "trials a kernel to 0.90", "seconds", "trials a kernel to 0.95", "seconds"}}};
+    // winners of one run were timed next to each other, those of another run were not
+    titled_table winners{"How much faster the winner of a search is, timed again, than that of " +
+                             std::string(measured.empty() ? "" : guides[measured[0]].name) + " (geometric mean, 95 % interval)",
+                         {{"search", "kernels", "all", "hard", "easy"}}};
+    for (const auto g : measured) {
+        std::array<std::vector<double>, 3> ratios; // all, hard, easy
+        for (std::size_t i = 0; i < records.size(); ++i) {
+            const double one = records[i].searches[g].winner, other = records[i].searches[measured[0]].winner;
+            if (!(one > 0) || !(other > 0)) continue;
+            ratios[0].push_back(other / one);
+            ratios[hard[i] ? 1 : 2].push_back(other / one);
+        }
+        if (g == measured[0] || ratios[0].empty()) continue;
+        winners.rows.push_back({std::string(guides[g].name), std::to_string(ratios[0].size())});
+        for (std::size_t k = 0; k < ratios.size(); ++k)
+            winners.rows.back().push_back(ratios[k].empty() || (k > 0 && !has_random(measured)) ? "-" : mean_text(ratios[k]));
+    }
+    if (winners.rows.size() > 1) out.push_back(std::move(winners));
+
+    titled_table cost{
+        "What the searches took, all kernels; until the geometric mean of the share of the best known latency is 0.90 and 0.95",
+        {{"guide", "trials", "seconds", "choosing and learning", "trials a kernel to 0.90", "seconds", "trials a kernel to 0.95", "seconds"}}};
     for (const auto g : measured) {
         std::size_t trials = 0;
-        double seconds = 0;
+        double seconds = 0, choosing = 0, timed = 0; // timed: of the searches whose choosing is known
         for (const auto& r : records) {
-            trials += r.searches[g].latencies.size();
-            seconds += r.searches[g].seconds;
+            const auto& s = r.searches[g];
+            trials += s.latencies.size();
+            seconds += s.seconds;
+            choosing += s.choosing;
+            timed += s.choosing > 0 ? s.seconds : 0;
         }
-        std::vector<std::string> row{std::string(guides[g].name), std::to_string(trials), examples::text_of("%.0f", seconds)};
+        std::vector<std::string> row{std::string(guides[g].name), std::to_string(trials), examples::text_of("%.0f", seconds),
+                                     timed > 0 ? percent(choosing / timed) : "-"};
         for (const double wanted : {0.90, 0.95}) {
             const auto needed = trials_until(records, g, wanted);
             row.push_back(needed == 0 ? "-" : std::to_string(needed));

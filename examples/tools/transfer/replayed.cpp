@@ -9,6 +9,8 @@
 #include <augur/session/detail/trials.hpp>
 #include <augur/workload/class_levels.hpp>
 
+#include "crop_picks.hpp"
+
 namespace {
 
 /// The fastest schedule that this machine has measured of a kernel.
@@ -91,5 +93,18 @@ augur::result<augur::search_report> replay_search(augur::session& session, std::
                         " with splits that do not divide; refused:");
     for (const auto& [fault, count] : faults) out.notes.back() += " " + std::to_string(count) + " " + std::string(fault);
     if (faults.empty()) out.notes.back() += " none";
+    return out;
+}
+
+augur::result<augur::search_report> pick_search(augur::session& session, std::string name, std::size_t count, const augur::session_hooks& hooks) {
+    const auto& report = session.report();
+    augur::search_report out(std::move(name), session.tasks().size());
+    for (std::size_t k = 0; k < session.tasks().size() && !(hooks.stop && hooks.stop()); ++k) {
+        const auto chosen = examples::crop_picks(session, k, count, report.options.search.seed);
+        if (!chosen) return chosen.error();
+        augur::detail::tell(hooks, out.name, report.kernels[k].label, k, session.tasks().size());
+        const auto measured = session.measure(session.tasks()[k], *chosen);
+        for (std::size_t i = 0; i < measured.size(); ++i) augur::detail::collect_trial(out, report.kernels[k].label, k, (*chosen)[i], measured[i]);
+    }
     return out;
 }

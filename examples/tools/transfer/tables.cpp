@@ -9,9 +9,11 @@
 #include <tuple>
 #include <utility>
 
+#include <augur/core/number.hpp>
 #include <augur/core/random_engine.hpp>
 
 #include "console.hpp"
+#include "flags.hpp"
 
 using examples::milliseconds;
 using examples::text_of;
@@ -22,9 +24,25 @@ const chooser* find_chooser(std::string_view name) {
     return at == choosers.end() ? nullptr : &*at;
 }
 
-namespace {
+augur::result<counted_chooser> read_chooser(std::string_view text) {
+    const auto colon = text.find(':');
+    counted_chooser out{find_chooser(text.substr(0, colon)), 0};
+    if (out.by == nullptr) {
+        std::string list;
+        for (const auto& c : choosers) list += (list.empty() ? "" : ",") + std::string(c.name);
+        return augur::error{augur::errc::invalid_argument, "expected one of " + list + ", got '" + examples::shown(text) + "'"};
+    }
+    if (colon == std::string_view::npos) return out;
+    const auto number = text.substr(colon + 1);
+    const auto read = augur::parse_int(number);
+    if (!read || *read < 1 || *read > 1000 || out.by->first == every || out.by->first == replays)
+        return augur::error{augur::errc::invalid_argument,
+                            "expected a number from 1 to 1000 behind the colon, of a chooser that takes one, got '" + examples::shown(text) + "'"};
+    out.count = static_cast<std::size_t>(*read);
+    return out;
+}
 
-constexpr auto npos = static_cast<std::size_t>(-1);
+namespace {
 
 /// The fastest transferred schedule of a kernel; null: none ran.
 const augur::transferred_schedule* fastest(const augur::search_report& search, std::size_t kernel) {
@@ -37,7 +55,7 @@ const augur::transferred_schedule* fastest(const augur::search_report& search, s
 
 /// The latency of the full search, or of anything faster; 0: not known.
 double full_latency(const augur::session_report& report, std::size_t full, std::size_t kernel) {
-    if (full == npos || report.searches[full].latencies[kernel].empty()) return 0;
+    if (full == compared_searches::none || report.searches[full].latencies[kernel].empty()) return 0;
     const double found = report.searches[full].result[kernel].latency;
     return std::isfinite(found) ? found : 0;
 }
@@ -58,6 +76,22 @@ double three_over_all(double untuned, const augur::kernel_transfers& transfers) 
         left = later;
     }
     return sum / found.front();
+}
+
+/// What a search measured of a kernel, in order, the untuned schedule among it. One without a model does not measure that one itself.
+std::vector<double> measured_by(const augur::session_report& report, std::size_t search, std::size_t kernel, bool has_untuned) {
+    auto out = report.searches[search].latencies[kernel];
+    if (!has_untuned && report.kernels[kernel].untuned > 0) out.insert(out.begin(), report.kernels[kernel].untuned);
+    return out;
+}
+/// Do the trials of a search begin with the untuned schedule?
+bool begins_untuned(const augur::session_report& report, std::size_t search, const compared_searches& compared) {
+    if (search == compared.full) return true;
+    const auto by = read_chooser(report.searches[search].name);
+    return by && by->by->model != "none";
+}
+double least_of(const std::vector<double>& latencies) {
+    return latencies.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(latencies.begin(), latencies.end());
 }
 
 std::string percent(double share) { return std::isfinite(share) && share > 0 ? text_of("%.1f %%", 100 * share) : "-"; }
@@ -84,13 +118,23 @@ mean_share mean_of(const std::vector<double>& shares) {
     return {std::exp(sum / static_cast<double>(n)), std::exp(means[50]), std::exp(means[1949]), *std::min_element(shares.begin(), shares.end())};
 }
 
+/// The names of all choosers, in the order of the results.
+std::vector<std::string> choosers_of(std::span<const transfer_result> results) {
+    std::vector<std::string> out;
+    for (const auto& r : results)
+        if (std::find(out.begin(), out.end(), r.chooser) == out.end()) out.push_back(r.chooser);
+    return out;
+}
+
 } // namespace
 
-std::vector<transfer_result> results_of(const augur::session_report& report, std::size_t search, std::string_view chooser, std::size_t full) {
+std::vector<transfer_result> results_of(const augur::session_report& report, std::size_t search, const compared_searches& compared) {
     std::vector<transfer_result> out;
     const auto& s = report.searches[search];
+    const auto by = read_chooser(s.name);
     std::string logs;
     for (const auto& path : report.options.transfer_from) logs += (logs.empty() ? "" : ", ") + std::filesystem::path(path).stem().string();
+    const double seconds = s.summary && s.summary->measured > 0 ? s.summary->seconds / static_cast<double>(s.summary->measured) : 0;
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {
         const auto& kernel = report.kernels[k];
         transfer_result r;
@@ -98,26 +142,31 @@ std::vector<transfer_result> results_of(const augur::session_report& report, std
         r.kernel = report.options.work.kernels[k].workload.text();
         r.label = kernel.label;
         r.machine = to_text(report.made_with.machine);
-        r.chooser = chooser;
+        r.chooser = s.name;
         r.uses = kernel.uses;
         r.untuned = kernel.untuned;
         r.latency = s.result[k].latency;
-        r.full = full_latency(report, full, k);
-        r.measurements = s.latencies[k].size() + (find_chooser(chooser)->model == "none" && kernel.untuned > 0 ? 1 : 0);
+        r.full = full_latency(report, compared.full, k);
+        const auto measured = measured_by(report, search, k, begins_untuned(report, search, compared));
+        r.measurements = measured.size();
         r.adapted = k < s.transfers.size() ? s.transfers[k].adapted : 0;
         r.logs = logs;
+        r.seconds = seconds;
+        const double wanted = least_of(measured_by(report, compared.first, k, begins_untuned(report, compared.first, compared)));
+        const auto reached = std::find_if(measured.begin(), measured.end(), [&](double x) { return x <= wanted; });
+        if (reached != measured.end() && std::isfinite(wanted)) r.needed = static_cast<std::size_t>(reached - measured.begin()) + 1;
         if (const auto* best = fastest(s, k)) r.source = best->source;
-        if (find_chooser(chooser)->first == every && r.adapted > 0 && kernel.untuned > 0)
+        if (by && by->by->first == every && r.adapted > 0 && kernel.untuned > 0)
             r.of_three = r.latency * three_over_all(kernel.untuned, s.transfers[k]);
         out.push_back(std::move(r));
     }
     return out;
 }
 
-text_table kernel_table(const augur::session_report& report, std::size_t search, std::size_t full) {
+text_table kernel_table(const augur::session_report& report, std::size_t search, const compared_searches& compared) {
     const auto& s = report.searches[search];
-    text_table rows{{"kernel", "uses", "adapted", "source of the best", "untuned ms", "transferred ms", "speed-up"}};
-    if (full != npos) rows[0].insert(rows[0].end(), {"full ms", "of full"});
+    text_table rows{{"kernel", "uses", "adapted", "measured", "source of the best", "untuned ms", "transferred ms", "speed-up"}};
+    if (compared.full != compared_searches::none) rows[0].insert(rows[0].end(), {"full ms", "of full"});
     double untuned = 0, found = 0, known = 0;
     const auto times = [](double slow, double fast) {
         return slow > 0 && fast > 0 && std::isfinite(slow / fast) ? text_of("%.2fx", slow / fast) : "-";
@@ -125,16 +174,48 @@ text_table kernel_table(const augur::session_report& report, std::size_t search,
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {
         const auto& kernel = report.kernels[k];
         const auto* best = fastest(s, k);
-        const double result = s.result[k].latency, longest = full_latency(report, full, k);
+        const double result = s.result[k].latency, longest = full_latency(report, compared.full, k);
         rows.push_back({kernel.label, text_of("%g", kernel.uses), std::to_string(k < s.transfers.size() ? s.transfers[k].adapted : 0),
+                        std::to_string(measured_by(report, search, k, begins_untuned(report, search, compared)).size()),
                         best == nullptr ? "-" : best->source, milliseconds(kernel.untuned), milliseconds(result), times(kernel.untuned, result)});
-        if (full != npos) rows.back().insert(rows.back().end(), {milliseconds(longest), percent(longest / result)});
+        if (compared.full != compared_searches::none) rows.back().insert(rows.back().end(), {milliseconds(longest), percent(longest / result)});
         untuned += kernel.uses * kernel.untuned;
         found += kernel.uses * result;
         known += kernel.uses * (longest > 0 ? longest : std::numeric_limits<double>::infinity());
     }
-    rows.push_back({report.options.work.name, "", "", "", milliseconds(untuned), milliseconds(found), times(untuned, found)});
-    if (full != npos) rows.back().insert(rows.back().end(), {milliseconds(known), percent(known / found)});
+    rows.push_back({report.options.work.name, "", "", "", "", milliseconds(untuned), milliseconds(found), times(untuned, found)});
+    if (compared.full != compared_searches::none) rows.back().insert(rows.back().end(), {milliseconds(known), percent(known / found)});
+    return rows;
+}
+
+text_table class_table(const augur::session_report& report, std::size_t search, std::span<const std::string> classes) {
+    const auto& s = report.searches[search];
+    struct sums {
+        std::size_t kernels = 0, adapted = 0, measured = 0, lost = 0;
+        std::array<std::size_t, augur::transfer::refusal_names.size()> refused{};
+        double log_speedup = 0;
+    };
+    std::map<std::string, sums> of_class;
+    for (std::size_t k = 0; k < report.kernels.size(); ++k) {
+        auto& c = of_class[classes[k]];
+        ++c.kernels;
+        if (k >= s.transfers.size()) continue;
+        c.adapted += s.transfers[k].adapted;
+        for (const auto& t : s.transfers[k].proposed) c.measured += t.latency > 0 ? 1 : 0;
+        for (std::size_t i = 0; i < c.refused.size(); ++i) c.refused[i] += s.transfers[k].refused[i];
+        const auto* best = fastest(s, k);
+        const double untuned = report.kernels[k].untuned;
+        if (best == nullptr || !(untuned > 0)) continue;
+        c.lost += best->latency > untuned ? 1 : 0;
+        c.log_speedup += std::log(untuned / (std::min)(best->latency, untuned));
+    }
+    text_table rows{{"class", "kernels", "fit", "measured", "kernels none of them helps", "speed-up"}};
+    for (const auto name : augur::transfer::refusal_names) rows[0].push_back(std::string(name));
+    for (const auto& [name, c] : of_class) {
+        rows.push_back({name, std::to_string(c.kernels), std::to_string(c.adapted), std::to_string(c.measured), std::to_string(c.lost),
+                        text_of("%.3f", std::exp(c.log_speedup / static_cast<double>(c.kernels)))});
+        for (const auto n : c.refused) rows.back().push_back(std::to_string(n));
+    }
     return rows;
 }
 
@@ -143,15 +224,16 @@ text_table summary_table(std::span<const transfer_result> results) {
     std::map<std::pair<std::string, std::string>, bool> has_source;
     for (const auto& r : results) has_source[{r.network, r.kernel}] = has_source[{r.network, r.kernel}] || r.adapted > 0;
     text_table rows{{"kernels", "chosen by", "measurements", "share of full", "95 % interval", "lowest", "share of the speed-up"}};
+    const auto names = choosers_of(results);
     for (const bool sourced : {true, false})
-        for (std::size_t row = 0; row <= choosers.size(); ++row) {
-            const bool three = row == choosers.size(); // any three of all
-            const auto& c = three ? *find_chooser("all") : choosers[row];
+        for (std::size_t row = 0; row <= names.size(); ++row) {
+            const bool three = row == names.size(); // any three of all
+            const std::string name = three ? "all" : names[row];
             std::vector<double> shares;
             double measured = 0;
             std::map<std::string, std::array<double, 3>> networks; // untuned, found, full
             for (const auto& r : results) {
-                if (r.chooser != c.name || !(r.full > 0) || !(r.untuned > 0) || (has_source[{r.network, r.kernel}] != sourced)) continue;
+                if (r.chooser != name || !(r.full > 0) || !(r.untuned > 0) || (has_source[{r.network, r.kernel}] != sourced)) continue;
                 if (three && !(r.of_three > 0)) continue;
                 const double latency = three ? r.of_three : r.latency;
                 shares.push_back(r.full / latency);
@@ -163,9 +245,9 @@ text_table summary_table(std::span<const transfer_result> results) {
             }
             if (shares.empty()) continue;
             double gained = 0;
-            for (const auto& [name, sums] : networks) gained += (sums[0] / sums[1] - 1) / (sums[0] / sums[2] - 1);
+            for (const auto& [network, sums] : networks) gained += (sums[0] / sums[1] - 1) / (sums[0] / sums[2] - 1);
             const auto mean = mean_of(shares);
-            rows.push_back({std::to_string(shares.size()) + (sourced ? " with a source" : " without"), three ? "any three" : std::string(c.name),
+            rows.push_back({std::to_string(shares.size()) + (sourced ? " with a source" : " without"), three ? "any three" : name,
                             text_of("%.1f", measured / static_cast<double>(shares.size())), text_of("%.3f", mean.mean),
                             text_of("%.3f to %.3f", mean.low, mean.high), text_of("%.3f", mean.least),
                             std::isfinite(gained) ? text_of("%.2f", gained / static_cast<double>(networks.size())) : "-"});
@@ -174,7 +256,7 @@ text_table summary_table(std::span<const transfer_result> results) {
 }
 
 text_table rivals_table(std::span<const transfer_result> results) {
-    text_table rows{{"kernels", "against", "faster by", "95 % interval"}};
+    text_table rows{{"kernels", "against", "faster by", "95 % interval", "measurements to be as fast", "seconds", "never"}};
     if (results.empty()) return rows;
     std::map<std::pair<std::string, std::string>, std::map<std::string, const transfer_result*>> kernels;
     for (const auto& r : results)
@@ -189,16 +271,25 @@ text_table rivals_table(std::span<const transfer_result> results) {
     }
     const auto& first = results.front().chooser;
     const auto add = [&](const std::string& title) {
-        for (const auto& c : choosers) {
+        for (const auto& name : choosers_of(results)) {
             std::vector<double> ratios;
+            double needed = 0, seconds = 0;
+            std::size_t never = 0;
             for (const auto& [share, by] : all) {
-                const auto one = by->find(first), other = by->find(std::string(c.name));
-                if (c.name != first && one != by->end() && other != by->end()) ratios.push_back(other->second->latency / one->second->latency);
+                const auto one = by->find(first), other = by->find(name);
+                if (name == first || one == by->end() || other == by->end()) continue;
+                const auto& r = *other->second;
+                ratios.push_back(r.latency / one->second->latency);
+                const auto n = static_cast<double>(r.needed > 0 ? r.needed : r.measurements);
+                needed += n;
+                seconds += n * r.seconds;
+                never += r.needed == 0 ? 1 : 0;
             }
             if (ratios.empty()) continue;
             const auto mean = mean_of(ratios);
-            rows.push_back({std::to_string(ratios.size()) + title, std::string(c.name), text_of("%.3f", mean.mean),
-                            text_of("%.3f to %.3f", mean.low, mean.high)});
+            const auto n = static_cast<double>(ratios.size());
+            rows.push_back({std::to_string(ratios.size()) + title, name, text_of("%.3f", mean.mean), text_of("%.3f to %.3f", mean.low, mean.high),
+                            text_of("%.1f", needed / n), seconds > 0 ? text_of("%.1f", seconds / n) : "-", std::to_string(never)});
         }
     };
     add(" with a source");
