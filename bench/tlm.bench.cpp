@@ -2,16 +2,20 @@
 // TLM: sentences, GPT-2 in generation and training as a share of the machine's multiply-adds, masks. Sizes: the paper's 12 x 768, and 4 x 256.
 #include <augur/tlm.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/core/thread_pool.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/schedule/space.hpp>
 #include <augur/workload/networks.hpp>
@@ -50,10 +54,47 @@ double operations(const tlm::gpt2_config& c, double keys, bool logits) {
     return 2 * (static_cast<double>(c.layers) * (4 * d * d + 2 * d * f + 2 * keys * d) + (logits ? d * static_cast<double>(c.words) : 0));
 }
 
-limits::share_of_peak peak_of(tlm::precision p) {
-    return limits::share_of_peak(p == tlm::precision::bf16 ? limits::dot_bf16_now : limits::fma_f32_now);
+/// Bytes a second out of 256 MiB, as limit/read_bandwidth, at this moment: the best of three tries.
+double read_bandwidth_now() {
+    static const std::vector<std::uint64_t> memory(std::size_t{1} << 25U, 1);
+    double best = 0;
+    for (int i = 0; i < 3; ++i) {
+        const double start = limits::thread_seconds();
+        std::uint64_t sum[8] = {};
+        for (std::size_t at = 0; at < memory.size(); at += 8)
+            for (std::size_t j = 0; j < 8; ++j) sum[j] += memory[at + j];
+        benchmark::DoNotOptimize(sum);
+        best = (std::max)(best, static_cast<double>(memory.size() * sizeof memory[0]) / (limits::thread_seconds() - start));
+    }
+    return best;
 }
-const char* share_name(tlm::precision p) { return p == tlm::precision::bf16 ? "of_bf16" : "of_fma"; }
+
+/// How much of its bound timed work reaches: the time of its operations at the peak, and of the bytes of all weights, which each step reads, out of memory.
+/// Memory is measured before and behind all pieces: right before one it would take the weights out of the caches.
+class share_of_bound {
+public:
+    share_of_bound(const tlm::gpt2_config& c, tlm::precision p)
+        : bf16_(p == tlm::precision::bf16), weights_((bf16_ ? 2 : 4) * c.parameters()), peak_(bf16_ ? limits::dot_bf16_now : limits::fma_f32_now),
+          bandwidth_(read_bandwidth_now()) {}
+    void begin() { peak_.begin(); }
+    void end(double work, double steps, double seconds) {
+        peak_.end(work, seconds);
+        steps_ += steps;
+        seconds_ += seconds;
+    }
+    void report(benchmark::State& state) const {
+        const double bytes_a_second = weights_ * steps_ / seconds_, bandwidth = (bandwidth_ + read_bandwidth_now()) / 2;
+        state.counters[bf16_ ? "of_bf16" : "of_fma"] = peak_.value();
+        state.counters["of_bound"] = peak_.value() + bytes_a_second / bandwidth; // both times of the bound over that of the work
+        state.counters["weights_GB/s"] = 1e-9 * bytes_a_second;
+    }
+
+private:
+    bool bf16_;
+    double weights_; ///< bytes
+    limits::share_of_peak peak_;
+    double bandwidth_, steps_ = 0, seconds_ = 0;
+};
 
 constexpr std::size_t prompt = 100, length = 60;
 
@@ -66,7 +107,7 @@ void decode(benchmark::State& state, const tlm::gpt2_config& c, std::size_t batc
     std::iota(all.begin(), all.end(), std::size_t{0});
     std::vector<float> logits(batch * model.words());
     const auto next = tokens(batch * length, 3);
-    limits::share_of_peak share = peak_of(p);
+    share_of_bound share(c, p);
     double work = 0;
     for (std::size_t t = 0; t < length; ++t) work += static_cast<double>(batch) * operations(c, static_cast<double>(prompt + t + 1), true);
     const auto run = [&] {
@@ -85,15 +126,33 @@ void decode(benchmark::State& state, const tlm::gpt2_config& c, std::size_t batc
         run();
         const double seconds = limits::thread_seconds() - start;
         state.PauseTiming();
-        share.end(work, seconds);
+        share.end(work, static_cast<double>(length), seconds);
         state.ResumeTiming();
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(batch * length) * state.iterations());
-    state.counters[share_name(p)] = share.value();
+    share.report(state);
     state.counters["GFLOP/s"] = benchmark::Counter(1e-9 * work * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
-    const double weights = (p == tlm::precision::bf16 ? 2e-9 : 4e-9) * c.parameters(); // a step reads all of them
-    state.counters["weights_GB/s"] =
-        benchmark::Counter(weights * static_cast<double>(length) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+
+/// The same of 64 sequences, by the clock, on as many threads as the argument says.
+void decode_on_threads(benchmark::State& state, const tlm::gpt2_config& c) {
+    constexpr std::size_t batch = 64;
+    augur::thread_pool_executor threads(static_cast<std::size_t>(state.range(0)));
+    if (threads.concurrency() > std::thread::hardware_concurrency()) return state.SkipWithError("fewer processors");
+    const tlm::frozen_gpt2 model(frozen(c, tlm::precision::single).net(), threads);
+    auto session = *model.open(tokens(prompt, 2));
+    std::vector<std::size_t> all(batch);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::vector<float> logits(batch * model.words());
+    const auto next = tokens(batch * length, 3);
+    for (auto _ : state) {
+        session.sequences(batch);
+        for (std::size_t t = 0; t < length; ++t) {
+            for (std::size_t i = 0; i < batch; ++i) session.append(i, std::span(next).subspan(t * batch + i, 1));
+            benchmark::DoNotOptimize(session.logits(all, logits));
+        }
+    }
+    state.SetItemsProcessed(static_cast<std::int64_t>(batch * length) * state.iterations());
 }
 
 /// A prompt of 100 tokens; items are tokens.
@@ -101,7 +160,7 @@ void prefill(benchmark::State& state, const tlm::gpt2_config& c, tlm::precision 
     const auto& model = frozen(c, p);
     if (model.precision() != p) return state.SkipWithError("bf16 is not faster here");
     const auto text = tokens(prompt, 2);
-    limits::share_of_peak share = peak_of(p);
+    share_of_bound share(c, p);
     double work = operations(c, 0, true) - operations(c, 0, false);
     for (std::size_t t = 0; t < prompt; ++t) work += operations(c, static_cast<double>(t + 1), false);
     for (auto _ : state) {
@@ -112,11 +171,11 @@ void prefill(benchmark::State& state, const tlm::gpt2_config& c, tlm::precision 
         benchmark::DoNotOptimize(model.open(text));
         const double seconds = limits::thread_seconds() - start;
         state.PauseTiming();
-        share.end(work, seconds);
+        share.end(work, 1, seconds);
         state.ResumeTiming();
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(prompt) * state.iterations());
-    state.counters[share_name(p)] = share.value();
+    share.report(state);
 }
 
 /// Forward, backward and AdamW of 4 sequences of 64 tokens, each of which is learned; items are tokens.
@@ -128,7 +187,7 @@ void train(benchmark::State& state, const tlm::gpt2_config& c) {
     const std::vector<std::uint8_t> learned(65, 1);
     double work = 0;
     for (int t = 0; t < 64; ++t) work += 4 * 3 * operations(c, t + 1, true);
-    limits::share_of_peak share;
+    share_of_bound share(c, tlm::precision::single);
     const auto step = [&] {
         pass.begin();
         for (std::uint64_t i = 0; i < 4; ++i) pass.sentence(tokens(65, i), learned);
@@ -148,11 +207,11 @@ void train(benchmark::State& state, const tlm::gpt2_config& c) {
         step();
         const double seconds = limits::thread_seconds() - start;
         state.PauseTiming();
-        share.end(work, seconds);
+        share.end(work, 1, seconds);
         state.ResumeTiming();
     }
     state.SetItemsProcessed(256 * state.iterations());
-    state.counters["of_fma"] = share.value();
+    share.report(state);
 }
 
 /// resnet_50's kernel with the largest decision.
@@ -326,6 +385,13 @@ BENCHMARK_CAPTURE(prefill, small, small, tlm::precision::single)->Name("tlm/smal
 BENCHMARK_CAPTURE(decode, small64_bf16, small, 64, tlm::precision::bf16)->Name("tlm/small/decode/batch64/bf16")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(train, small, small)->Name("tlm/small/train/f32")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(constrained, small, small)->Name("tlm/small/decode/constrained")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode_on_threads, large, large)->Name("tlm/decode/batch64/threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode_on_threads, small, small)
+    ->Name("tlm/small/decode/batch64/threads")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(mask)->Name("tlm/mask");
 BENCHMARK(mask_naive)->Name("tlm/mask/naive");
 BENCHMARK(sample)->Name("tlm/sample")->Unit(benchmark::kMillisecond);

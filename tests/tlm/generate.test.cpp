@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/core/thread_pool.hpp>
 #include <augur/nn/train/optimiser.hpp>
 #include <augur/tlm/generate/next_token.hpp>
 #include <augur/tlm/gpt2.hpp>
@@ -122,7 +123,7 @@ TEST_CASE("gpt2 session: logits are those of the whole sentence, whatever the st
     }
 }
 
-TEST_CASE("gpt2 session: the bits of a sequence do not depend on the others, nor on the steps") {
+TEST_CASE("gpt2 session: the bits of a sequence do not depend on the others, nor on the steps, nor on the number of threads") {
     auto settings = all_bf16();
     settings.push_back({});
     for (const auto& options : settings) {
@@ -144,6 +145,16 @@ TEST_CASE("gpt2 session: the bits of a sequence do not depend on the others, nor
         }
         REQUIRE(together->logits(which, y));
         CHECK(std::equal(x.begin(), x.end(), y.begin() + 77 * 31));
+        for (const std::size_t n : {1U, 2U, 3U}) {
+            augur::thread_pool_executor threads(n);
+            const tlm::frozen_gpt2 parallel(noisy_net(odd_model), threads, options);
+            auto session = parallel.open(prompt);
+            session->sequences(80);
+            for (std::size_t i = 0; i < 80; ++i) session->append(i, i == 77 ? a : random_tokens(i % 3, 31, i));
+            std::vector<float> z(80 * 31);
+            REQUIRE(session->logits(which, z));
+            CHECK(z == y);
+        }
         together->copy(77, 3);
         REQUIRE(together->logits(std::vector<std::size_t>{3}, x));
         CHECK(std::equal(x.begin(), x.end(), y.begin() + 77 * 31));

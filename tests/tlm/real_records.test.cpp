@@ -21,9 +21,11 @@
 #include <augur/io/byte_source.hpp>
 #include <augur/io/tvm_dag.hpp>
 #include <augur/schedule/steps_json.hpp>
+#include <augur/tlm/sentence.hpp>
 
 #include "../io/logged_dags.hpp"
 #include "../may_skip.hpp"
+#include "read_back.hpp"
 
 namespace {
 
@@ -36,7 +38,8 @@ struct deciding_sink {
     };
     std::map<std::string, kernel_spaces>* kernels;
     std::vector<augur::step_list> steps{};
-    std::size_t tasks = 0, good = 0, records = 0, in_tvm = 0, in_usual = 0, in_one = 0, in_evolved = 0, changed = 0, lowered = 0, unlowered = 0;
+    std::size_t tasks = 0, good = 0, records = 0, in_tvm = 0, in_usual = 0, in_one = 0, in_evolved = 0, changed = 0, lowered = 0, unlowered = 0,
+                spoken = 0, misread = 0;
 
     std::uint32_t task(const augur::logged_task&) { return static_cast<std::uint32_t>(tasks++); }
     std::uint32_t step(const augur::step_list& one) { return steps.push_back(one), static_cast<std::uint32_t>(steps.size() - 1); }
@@ -68,6 +71,13 @@ struct deciding_sink {
         in_usual += usual ? 1 : 0;
         in_one += tvm || usual ? 1 : 0;
         in_evolved += evolved ? 1 : 0;
+        if (evolved && records % 8 == 0) { // record, sentence, record
+            const auto sentence = augur::tlm::sentence_text("", *k.evolved, *k.evolved->decide(list));
+            const auto read = augur::tlm::read_sentence(*k.evolved, read_back::words_of(*sentence));
+            const auto again = read ? k.evolved->realise(*read) : augur::result<augur::step_list>(read.error());
+            ++spoken;
+            misread += again && to_json(*again) == to_json(list) ? 0 : 1;
+        }
         if (evolved && !tvm && !usual && k.lowers) {
             const auto kernel = lower(*k.evolved->state(*k.evolved->decide(list)), {.max_local_elements = std::int64_t{1} << 30U}); // TVM has a heap
             ++(kernel ? lowered : unlowered);
@@ -85,7 +95,7 @@ TEST_CASE("real records: the share that is a point of a space, each of which com
     for (const auto& [key, text] : logged_dags::read())
         if (auto parsed = augur::parse_tvm_dag(text, key))
             kernels[key].dag = std::make_shared<const augur::loopnest::compute_dag>(std::move(parsed->dag));
-    std::size_t records = 0, in_tvm = 0, in_usual = 0, in_one = 0, in_evolved = 0, lowered = 0;
+    std::size_t records = 0, in_tvm = 0, in_usual = 0, in_one = 0, in_evolved = 0, lowered = 0, spoken = 0;
     for (const char* name :
          {"alexnet", "densenet_121", "googlenet", "mobilenet_v2", "resnet_152", "resnet_18", "resnet_50", "resnext_50", "vgg_16"}) {
         auto source = augur::byte_source::open((folder / (std::string(name) + ".jsonl.gz")).string());
@@ -95,20 +105,24 @@ TEST_CASE("real records: the share that is a point of a space, each of which com
         REQUIRE(reader.read(*source));
         CHECK(sink.changed == 0);
         CHECK(sink.unlowered == 0);
+        CHECK(sink.misread == 0);
         records += sink.records;
         in_tvm += sink.in_tvm;
         in_usual += sink.in_usual;
         in_one += sink.in_one;
         in_evolved += sink.in_evolved;
         lowered += sink.lowered;
+        spoken += sink.spoken;
     }
     MESSAGE(records << " records, " << in_tvm << " in TVM's space, " << in_usual << " in the default one, " << in_one << " in one of them, "
-                    << in_evolved << " in the default one with what evolution reaches; " << lowered << " that are only there are lowered");
+                    << in_evolved << " in the default one with what evolution reaches; " << lowered << " that are only there are lowered; " << spoken
+                    << " came back from their sentences");
     CHECK(records > 30000);
     CHECK(static_cast<double>(in_tvm) > 0.89 * static_cast<double>(records));
     CHECK(static_cast<double>(in_one) > 0.93 * static_cast<double>(records));
     CHECK(in_evolved == records);
     CHECK(lowered > 2000);
+    CHECK(spoken > 4000);
 }
 
 #endif

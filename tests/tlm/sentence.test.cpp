@@ -22,6 +22,7 @@
 
 #include "../loopnest/kernels.hpp"
 #include "../space/toy.hpp"
+#include "read_back.hpp"
 
 namespace tlm = augur::tlm;
 
@@ -177,4 +178,26 @@ TEST_CASE("sentence: what the space does not expect is an error with the number 
     CHECK(detail("sketch = 0 tile =") == "sentence: word 6: expected one of 8 choices, the sentence ends");
     CHECK(detail("sketch = 0 tile = 4 tile second = 6 unroll = 2 more") == "sentence: word 14: expected the end, 'more' came");
     CHECK(tlm::sentence_text("PPT", space, augur::decision_vector{0, 99}).error().code == augur::errc::illegal_schedule);
+}
+
+TEST_CASE("sentence: damaged ones are refused, or read as what they say") {
+    const toy::described_space described;
+    const toy::space plain;
+    const toy::grid many{2, 5000}; // options of two digits
+    const auto kernel = *augur::loopnest::ansor_space::create(
+        std::make_shared<const augur::loopnest::compute_dag>(*augur::loopnest::build_dag(*augur::kernel::parse("dense:m=16,n=32,k=8,bias"))), {});
+#ifdef AUGUR_TEST_SLOW
+    constexpr int rounds = 1'000'000;
+#else
+    constexpr int rounds = 4000;
+#endif
+    augur::random_engine rng(6);
+    const auto fault_in = [&](const auto& space) {
+        const auto text = decisions_text(space, augur::sample_path(space, rng).values);
+        return read_back::sentence(space, rng.below(4) == 0 ? read_back::damaged(text, rng) : read_back::damaged_words(text, rng));
+    };
+    for (int i = 0; i < rounds; ++i) {
+        const auto fault = i % 4 == 0 ? fault_in(described) : i % 4 == 1 ? fault_in(plain) : i % 4 == 2 ? fault_in(many) : fault_in(kernel);
+        REQUIRE_MESSAGE(fault.empty(), fault);
+    }
 }

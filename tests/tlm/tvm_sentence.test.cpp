@@ -10,6 +10,7 @@
 #include <augur/record/record.hpp>
 
 #include "../nn/vectors.hpp"
+#include "read_back.hpp"
 
 namespace tlm = augur::tlm;
 
@@ -78,6 +79,10 @@ TEST_CASE("tvm sentence: a MetaSchedule record gives the authors' words, and tak
     CHECK(code(line, *text + " 3") == augur::errc::illegal_schedule);
     CHECK(code(line, "") == augur::errc::illegal_schedule);
     CHECK(code("[0]", *text) == augur::errc::parse);
+    const std::string quoted = R"([0, [[[["Annotate", ["b\"4", 2], ["meta_schedule.parallel"], []]], [[1, 3]]], [0.1]]])";
+    const auto written = tlm::with_meta_schedule_decisions(quoted, "PPT 1 5 Annotate b\"4 8 meta_schedule.parallel");
+    REQUIRE_MESSAGE(written, written.error().detail);
+    CHECK(*written == R"([0, [[[["Annotate", ["b\"4", 8], ["meta_schedule.parallel"], []]], [[1, 5]]], [0.1]]])");
     CHECK(tlm::meta_schedule_sentence("a", "[]", "llvm", "[0, 1]").error().code == augur::errc::parse);
 }
 
@@ -93,14 +98,33 @@ TEST_CASE("tvm sentence: what is no sentence is an error, whatever the words") {
     const std::vector<std::string> words{
         "SP", "SPC", "RE", "FU", "AN", "CA", "PR", "CLS", "VECS", "FFSP", "CHR", "0", "1", "-3", "7", "9223372036854775807", "x", "PPT"};
     augur::random_engine rng(2);
-    for (int i = 0; i < 20000; ++i) {
+#ifdef AUGUR_TEST_SLOW
+    constexpr int rounds = 1'000'000;
+#else
+    constexpr int rounds = 20'000;
+#endif
+    for (int i = 0; i < rounds; ++i) {
         std::string text;
         for (auto n = rng.below(24); n > 0; --n) text += words[rng.below(words.size())] + " ";
-        const auto read = tlm::read_ansor_steps(text);
-        if (read) {
-            const auto again = tlm::read_ansor_steps(tlm::ansor_steps_text(*read, false));
-            REQUIRE(again);
-            CHECK(augur::to_json(*again) == augur::to_json(*read));
-        }
+        const auto fault = read_back::ansor(text);
+        REQUIRE_MESSAGE(fault.empty(), fault);
+    }
+}
+
+TEST_CASE("tvm sentence: damaged sentences and lines are refused, or read as what they say") {
+    const auto of_ansor = vectors::load("tlm_ansor_sentence.json"), of_meta = vectors::load("tlm_meta_sentence.json");
+    const auto steps = of_ansor["text"].get<std::string>(), line = of_meta["record_line"].get<std::string>(),
+               text = of_meta["text"].get<std::string>();
+#ifdef AUGUR_TEST_SLOW
+    constexpr int rounds = 1'000'000;
+#else
+    constexpr int rounds = 5000;
+#endif
+    augur::random_engine rng(3);
+    for (int i = 0; i < rounds; ++i) {
+        const auto whole = rng.below(2) == 0 ? line : read_back::damaged(line, rng);
+        const auto fault = i % 2 == 0 ? read_back::ansor(rng.below(2) == 0 ? read_back::damaged(steps, rng) : read_back::damaged_words(steps, rng))
+                                      : read_back::meta_schedule(whole, rng.below(2) == 0 ? text : read_back::damaged_words(text, rng));
+        REQUIRE_MESSAGE(fault.empty(), fault);
     }
 }

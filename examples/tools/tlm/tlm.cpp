@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <augur/core/printable.hpp>
 #include <augur/core/steady_seconds.hpp>
 #include <augur/core/thread_pool.hpp>
 #include <augur/dataset/file.hpp>
@@ -193,6 +195,18 @@ tlm::freeze_options freezing(const wishes& w) { return {.precision = w.precision
 
 constexpr std::string_view kind_names[] = {"sketch", "tile size", "compute location", "parallel", "unroll", "vectorize", "other"};
 
+/// Says which words of the prompts the model does not know.
+void print_unknown(const std::set<std::string>& words) {
+    if (words.empty()) return;
+    constexpr std::size_t most = 10;
+    std::string some;
+    std::size_t n = 0;
+    for (const auto& word : words)
+        if (n++ < most) some += (n > 1 ? ", " : "") + augur::printable(word);
+    std::printf("note: the vocabulary does not have %zu words of the prompts, the model reads [UNK] in their place: %s%s\n", n, some.c_str(),
+                n > most ? ", ..." : "");
+}
+
 /// How often the model writes something legal by itself.
 augur::result<int> generate_unconstrained(const wishes& w) {
     auto loaded = tlm::load(w.model);
@@ -202,6 +216,7 @@ augur::result<int> generate_unconstrained(const wishes& w) {
     std::vector<std::vector<std::string>> rows{{"kernel", "points", "sentences", "illegal", "sentences a legal one"}};
     std::size_t calls = 0, illegal = 0, points = 0, forced = 0;
     std::array<std::size_t, augur::decision_kinds> choices{};
+    std::set<std::string> unknown;
     for (const auto& [kernel, uses] : w.work.kernels) {
         if (examples::stop_requested()) break;
         const auto task = augur::loopnest::kernel_task::create(kernel, {});
@@ -214,6 +229,7 @@ augur::result<int> generate_unconstrained(const wishes& w) {
         illegal += written->illegal;
         points += written->points.size();
         forced += written->illegal_forced;
+        unknown.insert(written->unknown_words.begin(), written->unknown_words.end());
         for (std::size_t k = 0; k < choices.size(); ++k) choices[k] += written->illegal_choices[k];
         rows.push_back({kernel.text(), std::to_string(written->points.size()), std::to_string(written->calls), std::to_string(written->illegal),
                         examples::text_of("%.3f", written->calls_a_legal_one())});
@@ -227,6 +243,7 @@ augur::result<int> generate_unconstrained(const wishes& w) {
     causes.push_back({"without an alternative", std::to_string(forced)});
     causes.push_back({"beyond the context", std::to_string(illegal - forced)});
     std::printf("%s\n%s", examples::table_text(rows).c_str(), examples::table_text(causes).c_str());
+    print_unknown(unknown);
     return examples::done;
 }
 
@@ -257,7 +274,7 @@ written write_points(const wishes& w, const tlm::frozen_gpt2& model, const tlm::
     out.points = points->size();
     for (const auto& point : *points) {
         auto state = space->state(point.decisions);
-        out.legal += state && augur::loopnest::infer_bounds(*state) ? 1 : 0;
+        out.legal += state && augur::loopnest::infer_bounds(*state) && augur::loopnest::lower(*state) ? 1 : 0;
         out.bits -= point.log_probability / 0.6931471805599453;
         if (w.show) out.sentences += *tlm::sentence_text("", *space, point.decisions) + "\n";
     }
@@ -281,6 +298,7 @@ augur::result<int> generate(const wishes& w) {
     std::vector<std::vector<std::string>> rows{{"kernel", "points", "legal", "bits a point", "forced tokens", "masked", "seconds"}};
     std::array<tlm::generation_report::by_kind, augur::decision_kinds> kinds{};
     std::size_t points = 0, legal = 0, unsayable = 0, discarded = 0;
+    std::set<std::string> unknown;
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         const auto& one = all[i];
         if (one.failed) return *one.failed;
@@ -295,6 +313,7 @@ augur::result<int> generate(const wishes& w) {
         legal += one.legal;
         unsayable += one.report.unsayable;
         discarded += one.report.discarded;
+        unknown.insert(one.report.unknown_words.begin(), one.report.unknown_words.end());
         const auto chosen = static_cast<double>(one.report.choices());
         rows.push_back({kernels[i].workload.text(), std::to_string(one.points), std::to_string(one.legal),
                         examples::text_of("%.1f", one.bits / static_cast<double>((std::max)(one.points, std::size_t{1}))),
@@ -309,6 +328,7 @@ augur::result<int> generate(const wishes& w) {
                 {std::string(kind_names[k]), std::to_string(kinds[k].choices), percent(kinds[k].masked, static_cast<double>(kinds[k].choices))});
     std::printf("%s\npoints %zu, of which %zu can be lowered; thrown away: %zu; legal choices that the vocabulary cannot tell: %zu; %.1f s\n",
                 examples::table_text(by_kind).c_str(), points, legal, discarded, unsayable, seconds);
+    print_unknown(unknown);
     return legal == points ? examples::done : examples::failed;
 }
 

@@ -94,16 +94,19 @@ namespace detail {
 template <class C>
 class value_speller {
 public:
-    explicit value_speller(const C& cursor) : cursor_(&cursor), options_(cursor.next()->options) {}
+    explicit value_speller(const C& cursor) : cursor_(&cursor), options_(options_of(cursor.next())) {}
     [[nodiscard]] std::uint64_t choices() const noexcept { return chosen_ ? 0 : options_; }
     void word(std::uint64_t choice, auto& sink) const { cursor_->words(choice, sink); }
     void choose(std::uint64_t choice) noexcept { chosen_ = choice; }
-    [[nodiscard]] std::uint64_t value() const noexcept { return *chosen_; }
+    [[nodiscard]] std::uint64_t value() const noexcept { return chosen_.value_or(0); }
 
 private:
     const C* cursor_;
     std::uint64_t options_;
     std::optional<std::uint64_t> chosen_;
+
+    /// 0: a space that has changed its mind has no decision any more.
+    static std::uint64_t options_of(const std::optional<decision>& d) noexcept { return d ? d->options : 0; }
 };
 
 /// Compares the calls of a visit with recorded ones.

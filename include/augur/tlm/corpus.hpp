@@ -170,9 +170,7 @@ public:
         for (std::size_t t = 0; t < corpus.tasks(); ++t) {
             prompts_.push_back(tokens_.size());
             tokens_.push_back(vocabulary::begin);
-            vocabulary::each_word(corpus.task(t).key, [&](std::string_view word) {
-                if (!words.append(word, tokens_)) note(word);
-            });
+            words.append_text(corpus.task(t).key, tokens_, [&](std::string_view word) { note(word); });
         }
         prompts_.push_back(tokens_.size());
         decisions_.push_back({prompts_.front(), 0, false});

@@ -79,7 +79,8 @@ class online_model {
 public:
     /// pre: options.check()
     online_model(language_model base, E& threads, online_options options = {})
-        : base_(std::move(base)), threads_(&threads), options_(std::move(options)), current_(std::make_shared<const frozen_gpt2>(base_.net)) {
+        : base_(std::move(base)), threads_(&threads), options_(std::move(options)),
+          current_(std::make_shared<const frozen_gpt2>(base_.net, threads)) {
         AUGUR_ASSERT(options_.check(), "tlm::online_model: options");
     }
     online_model(const online_model&) = delete;
@@ -223,7 +224,7 @@ private:
         auto net = base_.net;
         const auto go_on = [&](const training_progress& p) { return !options_.progress || options_.progress(p); };
         if (auto trained = train(net, *corpus, tokens, base_.form, options, *threads_, go_on); !trained) return trained;
-        current_ = std::make_shared<const frozen_gpt2>(std::move(net));
+        current_ = std::make_shared<const frozen_gpt2>(std::move(net), *threads_);
         ++fine_tunings_;
         return {};
     }

@@ -253,17 +253,22 @@ template <decision_tree P>
 /// The decisions of a sentence without its prompt: the inverse of `spoken_point`, for text that a model or a user has written.
 ///
 /// Cost    the words of all choices at each word of a value
-/// Errors  parse: a word that the space does not expect there, too few or too many words; the message has the number of the word, from 1
+/// Errors  parse: a word that the space does not expect there, too few or too many words; the message has the number of the word, from 1;
+///         illegal_schedule: the space has no option for a decision, or words of a value that it does not have
 template <decision_tree P>
 [[nodiscard]] result<decision_vector> read_sentence(const P& space, std::span<const std::string_view> words) {
     decision_vector out;
     std::size_t at = 0;
+    const auto broken = [&](const std::string& what) {
+        return error{errc::illegal_schedule, "sentence: decision " + std::to_string(out.size()) + ": expected " + what};
+    };
     const auto wrong = [&](std::string_view expected) {
         return error{errc::parse, "sentence: word " + std::to_string(at + 1) + ": expected " + std::string(expected) + ", " +
                                       (at < words.size() ? "'" + printable(words[at]) + "' came" : "the sentence ends")};
     };
     sentence_walk<P> walk(space);
     while (const auto open = walk.next()) {
+        if (open->options == 0) return broken("at least one option, the space gave none");
         std::optional<error> failed;
         word_sink name([&](std::string_view word) {
             if (failed) return;
@@ -273,6 +278,7 @@ template <decision_tree P>
         walk.name(*open, name);
         if (failed) return *failed;
         auto speller = walk.speller();
+        if (open->options > 1 && speller.choices() == 0) return broken("words of its options, the space gave none");
         while (const std::uint64_t choices = speller.choices()) {
             std::uint64_t chosen = choices;
             std::size_t length = 0;
@@ -288,8 +294,11 @@ template <decision_tree P>
             speller.choose(chosen);
             at += length;
         }
-        out.push_back(speller.value());
-        walk.choose(out.back());
+        const std::uint64_t value = speller.value();
+        if (value >= open->options)
+            return broken("a value below " + std::to_string(open->options) + ", the space gave words of " + std::to_string(value));
+        out.push_back(value);
+        walk.choose(value);
     }
     if (at != words.size()) return wrong("the end");
     return out;

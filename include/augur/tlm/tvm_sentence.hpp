@@ -294,7 +294,10 @@ inline bool is_step_kind(std::string_view word) { return std::find(tlm_step_kind
         take((*of)[1]);
         const auto n = take({});
         take("meta_schedule.parallel");
-        instructions[p] = "[\"Annotate\", [\"" + (*of)[1] + "\", " + std::string(n) + "], [\"meta_schedule.parallel\"], []]";
+        instructions[p].clear();
+        json_writer annotate(instructions[p]);
+        annotate.begin_array().value("Annotate").begin_array().value((*of)[1]).value(detail::integer_of(n).value_or(0)).end_array();
+        annotate.begin_array().value("meta_schedule.parallel").end_array().begin_array().end_array().end_array();
     }
     if (at < words.size() && !failed)
         failed =

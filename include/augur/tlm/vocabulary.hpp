@@ -118,10 +118,17 @@ public:
         out.push_back(t.value_or(unknown));
         return t.has_value();
     }
-    /// Appends the tokens of the words of a text, which blanks separate. Returns the number of unknown words.
+    /// Appends the tokens of the words of a text, which blanks separate; calls `f(word)` for each unknown word.
+    template <class F>
+    void append_text(std::string_view text, std::vector<token>& out, const F& f) const {
+        each_word(text, [&](std::string_view word) {
+            if (!append(word, out)) f(word);
+        });
+    }
+    /// The same; returns the number of unknown words.
     std::size_t append_text(std::string_view text, std::vector<token>& out) const {
         std::size_t unknown_words = 0;
-        each_word(text, [&](std::string_view word) { unknown_words += append(word, out) ? 0 : 1; });
+        append_text(text, out, [&](std::string_view) { ++unknown_words; });
         return unknown_words;
     }
     /// [CLS] text [SEP], as the authors' tokenizer.

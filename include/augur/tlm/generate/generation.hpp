@@ -5,13 +5,18 @@
 /// @file
 /// What is to be generated, and what was.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <augur/core/error.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/tlm/generate/token_probabilities.hpp>
+#include <augur/tlm/vocabulary.hpp>
 
 namespace augur::inline v0::tlm {
 
@@ -45,8 +50,9 @@ struct generation_report {
     std::size_t points = 0;
     std::size_t forced = 0;    ///< tokens without an alternative; they need no logits unless samples are aligned
     std::size_t discarded = 0; ///< sentences thrown away: with a token that is not legal (if aligned), or excluded points
-    std::size_t unsayable = 0; ///< legal choices with a word that the vocabulary does not have
+    std::size_t unsayable = 0; ///< legal choices with a word that the vocabulary does not have, of all points (`token_walk`)
     std::array<by_kind, decision_kinds> kinds{};
+    std::vector<std::string> unknown_words; ///< of the prompt, each once: the vocabulary does not have them, and the model reads [UNK] in their place
 
     [[nodiscard]] std::size_t choices() const noexcept {
         std::size_t n = 0;
@@ -54,6 +60,25 @@ struct generation_report {
         return n;
     }
 };
+
+namespace detail {
+
+/// [CLS] and the tokens of a prompt; its unknown words become `unknown`, each once.
+/// Errors  shape_mismatch: the vocabulary has more tokens than the model
+[[nodiscard]] inline result<std::vector<token>> prompt_tokens(const vocabulary& words, std::size_t words_of_model, std::string_view prompt,
+                                                              std::vector<std::string>& unknown) {
+    if (words.size() > words_of_model)
+        return error{errc::shape_mismatch,
+                     "generator: the vocabulary has " + std::to_string(words.size()) + " tokens, the model " + std::to_string(words_of_model)};
+    std::vector<token> out{vocabulary::begin};
+    unknown.clear();
+    words.append_text(prompt, out, [&](std::string_view word) { unknown.emplace_back(word); });
+    std::sort(unknown.begin(), unknown.end());
+    unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
+    return out;
+}
+
+} // namespace detail
 
 } // namespace augur::inline v0::tlm
 

@@ -48,40 +48,47 @@ namespace augur::inline v0::tlm {
 template <next_token_model M, decision_tree P>
 class generator {
 public:
+    /// Words of the prompt that the vocabulary does not have are no error: see `generation_report::unknown_words`.
     /// Errors  those of the model for the prompt; shape_mismatch: the vocabulary has more tokens than the model
     [[nodiscard]] static result<generator> create(const M& model, const vocabulary& words, sentence_form form, std::string_view prompt,
                                                   const P& space) {
-        if (words.size() > model.words())
-            return error{errc::shape_mismatch, "generator: the vocabulary has " + std::to_string(words.size()) + " tokens, the model " +
-                                                   std::to_string(static_cast<std::size_t>(model.words()))};
-        std::vector<token> tokens{vocabulary::begin};
-        words.append_text(prompt, tokens);
-        auto session = open_session(model, tokens);
+        std::vector<std::string> unknown;
+        const auto tokens = detail::prompt_tokens(words, static_cast<std::size_t>(model.words()), prompt, unknown);
+        if (!tokens) return tokens.error();
+        auto session = open_session(model, *tokens);
         if (!session) return session.error();
-        return generator(model, words, form, space, *std::move(session));
+        return generator(model, words, form, space, *std::move(session), std::move(unknown));
     }
 
-    /// Leaves out a point, for example one that was measured.   Errors: illegal_schedule, as `trace_path`
+    /// Leaves out a point, for example one that was measured.   Errors: illegal_schedule, as `trace_path` and `token_walk::failed`
     [[nodiscard]] result<void> exclude(std::span<const std::uint64_t> decisions) {
         if (auto legal = trace_path(*space_, decisions); !legal) return legal.error();
         token_walk<P> walk(*space_, *words_, form_);
         std::vector<point_trie::step> path;
         std::vector<token> passed;
-        while (walk.advance(passed)) {
+        for (;;) {
+            const bool open = walk.advance(passed);
+            if (walk.failed()) return *walk.failed();
+            const auto& taken = walk.decisions();
+            const auto differ = std::mismatch(taken.begin(), taken.end(), decisions.begin(), decisions.end());
             // where no other choice can be told, the walk has taken one that the point may not have
-            if (!std::equal(walk.decisions().begin(), walk.decisions().end(), decisions.begin())) return {};
-            const auto t = walk.towards(decisions[walk.decisions().size()]);
+            if (differ.first != taken.end() && differ.second != decisions.end()) return {};
+            if (!open && taken.size() == decisions.size()) break;
+            if (!open || taken.size() >= decisions.size() || decisions[taken.size()] >= walk.options())
+                return detail::options_changed((std::min)(taken.size(), decisions.size()));
+            const auto t = walk.towards(decisions[taken.size()]);
             if (!t) return {}; // it cannot be told, so it cannot come
             path.push_back({std::make_shared<token_choice>(token_choice{{walk.choices().begin(), walk.choices().end()}, {}}), *t});
             walk.choose(*t);
         }
-        if (std::equal(decisions.begin(), decisions.end(), walk.decisions().begin(), walk.decisions().end())) left_.spend(path);
+        left_.spend(path);
         return {};
     }
 
     /// The points, batch by batch. Without `sample` the most likely comes first within a batch. With it they stand by their perturbed log-probability, which
     /// is random: sort by `log_probability` for the most likely.
-    /// Errors  invalid_argument: options beyond their domain; limit: logits that are no numbers, or no legal token has a probability; those of the model
+    /// Errors  invalid_argument: options beyond their domain; limit: logits that are no numbers or were not written, or no legal token has a probability;
+    ///         illegal_schedule, as `token_walk::failed`, or the space no longer has a point; those of the model
     [[nodiscard]] result<std::vector<generated_point>> generate(const generation_options& options) {
         if (auto fits = options.check(); !fits) return fits.error();
         if (options != sampled_by_) left_.forget_probabilities();
@@ -141,13 +148,16 @@ private:
     generation_report report_;
     token_probabilities row_;
 
-    generator(const M& model, const vocabulary& words, sentence_form form, const P& space, session_type session)
-        : model_(&model), words_(&words), form_(form), space_(&space), session_(std::move(session)) {}
+    generator(const M& model, const vocabulary& words, sentence_form form, const P& space, session_type session, std::vector<std::string> unknown)
+        : model_(&model), words_(&words), form_(form), space_(&space), session_(std::move(session)) {
+        report_.unknown_words = std::move(unknown);
+    }
 
     /// Goes to the next choice of a beam.
-    void advance(beam& b) {
+    result<void> advance(beam& b) {
         std::vector<token> passed;
         b.ends = !b.walk->advance(passed);
+        if (b.walk->failed()) return *b.walk->failed();
         report_.forced += passed.size();
         if (sampled_by_.aligned) {
             if (b.ends) passed.push_back(vocabulary::end);
@@ -157,6 +167,7 @@ private:
         } else {
             session_.append(b.slot, passed);
         }
+        return {};
     }
 
     /// Whether the next token is no choice; the end of a sentence is the last choice, of one token.
@@ -205,8 +216,8 @@ private:
     }
 
     /// The beams become the chosen children, in the order of scores. The first child of a beam takes its walk and its sequence, the others take copies.
-    void follow(std::vector<beam>& beams, const std::vector<child>& children, const std::vector<std::size_t>& chosen,
-                std::vector<std::size_t>& free_slots) {
+    result<void> follow(std::vector<beam>& beams, const std::vector<child>& children, const std::vector<std::size_t>& chosen,
+                        std::vector<std::size_t>& free_slots) {
         std::vector<std::vector<std::size_t>> of(beams.size());
         std::vector<beam> next;
         next.reserve(chosen.size());
@@ -256,7 +267,7 @@ private:
                 } else {
                     b.walk->choose(t);
                     session_.append(b.slot, std::span(&t, 1));
-                    advance(b);
+                    if (auto went = advance(b); !went) return went;
                 }
                 if (b.complete) free_slots.push_back(b.slot);
             }
@@ -267,6 +278,7 @@ private:
             return std::lexicographical_compare(x.path.begin(), x.path.end(), y.path.begin(), y.path.end(),
                                                 [](const auto& a, const auto& b) { return a.taken < b.taken; });
         });
+        return {};
     }
 
     /// Draws n sentences, and takes of their points as many as are missing.
@@ -277,7 +289,7 @@ private:
         std::vector<beam> beams(1);
         beams[0].walk = std::make_unique<token_walk<P>>(*space_, *words_, form_);
         beams[0].log_left = left_.log_left(point_trie::root);
-        advance(beams[0]);
+        if (auto went = advance(beams[0]); !went) return went;
         std::vector<float> logits;
         for (;;) {
             std::vector<std::size_t> open, slots;
@@ -292,7 +304,7 @@ private:
             }
             if (open.empty()) break;
             const std::size_t words = model_->words();
-            logits.resize(slots.size() * words);
+            logits.assign(slots.size() * words, std::numeric_limits<float>::quiet_NaN()); // so that one that is not written is an error
             if (auto told = session_.logits(slots, std::span<float>(logits)); !told) return told.error();
             for (std::size_t k = 0; k < open.size(); ++k) {
                 auto& b = beams[open[k]];
@@ -310,13 +322,14 @@ private:
                 return children[a].score != children[b].score ? children[a].score > children[b].score : a < b;
             });
             order.resize((std::min)(order.size(), n));
-            follow(beams, children, order, free_slots);
+            if (auto followed = follow(beams, children, order, free_slots); !followed) return followed;
         }
         for (auto& b : beams) {
             if (!b.walk) {
                 ++report_.discarded;
                 left_.learn(b.path);
             } else if (out.size() < options.count) {
+                if (auto legal = b.walk->check_point(); !legal) return legal;
                 report_.unsayable += b.walk->unsayable();
                 left_.spend(b.path);
                 out.push_back({b.walk->decisions(), b.log_probability, b.model_log_probability});

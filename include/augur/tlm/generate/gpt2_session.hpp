@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
 #include <augur/nn/kernels/bf16.hpp>
 #include <augur/nn/kernels/elementwise.hpp>
 #include <augur/nn/kernels/exp.hpp>
@@ -52,7 +54,8 @@ struct freeze_options {
 /// A GPT-2 with packed weights. Its logits are those of `gpt2_pass`, up to rounding.
 ///
 /// Cost     the memory of the parameters, and once more that of the packed weights, in bf16 half of it
-/// Threads  const calls are thread-safe
+/// Threads  const calls are thread-safe. With an executor its sessions spread their sequences over that, one session at a time; logits do not depend on
+///          the number of threads
 class frozen_gpt2 {
 public:
     explicit frozen_gpt2(gpt2<float> net, const freeze_options& options = {}) : net_(std::move(net)), level_(options.level) {
@@ -62,6 +65,12 @@ public:
             layers_.push_back({packed(l.attention.in_proj), packed(l.attention.out_proj), packed(l.expand), packed(l.contract)});
         const auto& W = net_.tokens.W;
         logits_ = packed(W.cols(), W.rows(), {W.data(), 1, W.outerStride()}, nullptr);
+    }
+    /// pre: the executor outlives the sessions, which are not used inside of its work
+    template <bulk_executor E>
+    frozen_gpt2(gpt2<float> net, E& threads, const freeze_options& options = {}) : frozen_gpt2(std::move(net), options) {
+        threads_ = threads.concurrency();
+        if (threads_ > 1) bulk_ = [&threads](std::size_t n, const std::function<void(std::size_t)>& f) { threads.bulk(n, f); };
     }
     [[nodiscard]] std::size_t words() const noexcept { return static_cast<std::size_t>(net_.tokens.W.rows()); }
     [[nodiscard]] std::size_t context() const noexcept { return static_cast<std::size_t>(net_.places.W.rows()); }
@@ -81,6 +90,8 @@ private:
     std::optional<nn::kernels::panel_kernels<nn::kernels::bf16>> half_; ///< kernels in bf16, none in float
     std::vector<packed_layer> layers_;
     nn::kernels::packed_linear logits_;
+    std::size_t threads_ = 1;
+    std::function<void(std::size_t, const std::function<void(std::size_t)>&)> bulk_; ///< of the executor; empty: on the calling thread
 
     [[nodiscard]] nn::kernels::packed_linear packed(nn::index k, nn::index n, const nn::kernels::operand& W, const float* b) const {
         return {k, n, W, b, half_, level_};
@@ -116,9 +127,9 @@ public:
 
     /// Errors  limit: a sequence is longer than the context; invalid_argument: a token beyond the vocabulary
     [[nodiscard]] result<void> logits(std::span<const std::size_t> which, std::span<float> out) {
-        const auto words = static_cast<index>(model_->words());
-        AUGUR_ASSERT(out.size() == which.size() * model_->words(), "gpt2_session: shape");
-        rows_.clear();
+        const auto words = model_->words();
+        AUGUR_ASSERT(out.size() == which.size() * words, "gpt2_session: shape");
+        std::size_t work = 0; // rows to compute, and one a sequence for its logits
         for (const auto s : which) {
             auto& h = held_[s];
             const index length = prompt_ + h.length + static_cast<index>(h.pending.size());
@@ -126,35 +137,27 @@ public:
                 return error{errc::limit,
                              "gpt2: a sequence of " + std::to_string(length) + " tokens, the context is " + std::to_string(model_->context())};
             for (const auto t : h.pending)
-                if (t >= model_->words()) return error{errc::invalid_argument, "gpt2: token " + std::to_string(t) + " of " + std::to_string(words)};
+                if (t >= words) return error{errc::invalid_argument, "gpt2: token " + std::to_string(t) + " of " + std::to_string(words)};
             reserve(h, length - prompt_);
-            for (index at = h.length; at < length - prompt_; ++at) rows_.push_back({s, at});
+            work += h.pending.size() + 1;
         }
-        auto x = x_.shape(static_cast<index>(rows_.size()), width_);
-        for (std::size_t i = 0; i < rows_.size(); ++i) {
-            const auto& h = held_[rows_[i].sequence];
-            x.row(static_cast<index>(i)) =
-                model_->net_.tokens.W.row(static_cast<index>(h.pending[static_cast<std::size_t>(rows_[i].at - h.length)])) +
-                model_->net_.places.W.row(prompt_ + rows_[i].at);
+        constexpr std::size_t least_work = 16; // of a thread: about what pays for reading all weights once more
+        const auto parts = std::clamp<std::size_t>(work / least_work, 1, model_->threads_);
+        parts_.resize((std::max)(parts_.size(), parts));
+        if (parts == 1) {
+            compute(parts_[0], which, out);
+            return {};
         }
-        if (!rows_.empty()) run();
-        const float* row = x.data();
-        for (const auto s : which) {
-            auto& h = held_[s];
-            const auto count = static_cast<index>(h.pending.size());
-            row += count * width_;
-            if (count > 0) h.last.assign(row - width_, row);
-            else if (h.length == 0) h.last = before_.last;
-            h.length += count;
-            h.pending.clear();
+        std::vector<std::size_t> begins{0};
+        for (std::size_t i = 0, done = 0; i < which.size(); ++i) {
+            if (done * parts >= begins.size() * work) begins.push_back(i);
+            done += held_[which[i]].pending.size() + 1;
         }
-        const auto n = static_cast<index>(which.size());
-        auto top = normalised_.shape(n, width_);
-        for (index i = 0; i < n; ++i) std::copy_n(held_[which[static_cast<std::size_t>(i)]].last.data(), width_, top.data() + i * width_);
-        normal_.shape(n, width_);
-        deviation_.shape(n, 1);
-        model_->net_.stack.last.forward(top, normal_.view(), deviation_.view(), top);
-        model_->logits_.forward(n, top.data(), width_, out.data(), words, scratch_);
+        begins.push_back(which.size());
+        model_->bulk_(begins.size() - 1, [&](std::size_t p) {
+            const auto first = begins[p], count = begins[p + 1] - first;
+            compute(parts_[p], which.subspan(first, count), out.subspan(first * words, count * words));
+        });
         return {};
     }
 
@@ -185,14 +188,18 @@ private:
         std::size_t sequence;
         index at; ///< its position behind the prompt
     };
+    /// What a thread needs for its sequences.
+    struct part {
+        std::vector<row_at> rows;
+        nn::buffer<float> x, normalised, normal, deviation, qkv, context, wide, scores;
+        nn::kernels::packed_linear::scratch scratch;
+    };
     const frozen_gpt2* model_;
     index width_, heads_, prompt_ = 0;                                    ///< tokens of the prompt
     sequence before_;                                                     ///< the prompt, without its caches
     std::vector<nn::kernels::packed_linear> prompt_keys_, prompt_values_; ///< per layer and head: (D / H, prompt), (prompt, D / H)
     std::vector<sequence> held_;
-    std::vector<row_at> rows_;
-    nn::buffer<float> x_, normalised_, normal_, deviation_, qkv_, context_, wide_, scores_;
-    nn::kernels::packed_linear::scratch scratch_;
+    std::vector<part> parts_;
 
     explicit gpt2_session(const frozen_gpt2& model)
         : model_(&model), width_(model.net_.tokens.W.cols()), heads_(model.net_.stack.layers.front().attention.heads) {}
@@ -222,39 +229,73 @@ private:
         }
     }
 
+    /// Takes some sequences to the logits behind their last tokens. out (which, words)
+    void compute(part& p, std::span<const std::size_t> which, std::span<float> out) {
+        p.rows.clear();
+        for (const auto s : which) {
+            const auto& h = held_[s];
+            for (index i = 0; i < static_cast<index>(h.pending.size()); ++i) p.rows.push_back({s, h.length + i});
+        }
+        auto x = p.x.shape(static_cast<index>(p.rows.size()), width_);
+        for (std::size_t i = 0; i < p.rows.size(); ++i) {
+            const auto& h = held_[p.rows[i].sequence];
+            x.row(static_cast<index>(i)) =
+                model_->net_.tokens.W.row(static_cast<index>(h.pending[static_cast<std::size_t>(p.rows[i].at - h.length)])) +
+                model_->net_.places.W.row(prompt_ + p.rows[i].at);
+        }
+        if (!p.rows.empty()) run(p);
+        const float* row = x.data();
+        for (const auto s : which) {
+            auto& h = held_[s];
+            const auto count = static_cast<index>(h.pending.size());
+            row += count * width_;
+            if (count > 0) h.last.assign(row - width_, row);
+            else if (h.length == 0) h.last = before_.last;
+            h.length += count;
+            h.pending.clear();
+        }
+        const auto n = static_cast<index>(which.size());
+        auto top = p.normalised.shape(n, width_);
+        for (index i = 0; i < n; ++i) std::copy_n(held_[which[static_cast<std::size_t>(i)]].last.data(), width_, top.data() + i * width_);
+        p.normal.shape(n, width_);
+        p.deviation.shape(n, 1);
+        model_->net_.stack.last.forward(top, p.normal.view(), p.deviation.view(), top);
+        model_->logits_.forward(n, top.data(), width_, out.data(), static_cast<index>(model_->words()), p.scratch);
+    }
+
     /// x (T, D) through all layers; the keys and values of the rows go to the caches.
-    void run() {
-        auto x = x_.view();
+    void run(part& p) {
+        auto x = p.x.view();
         const index t = x.rows();
-        auto normalised = normalised_.shape(t, width_), qkv = qkv_.shape(t, 3 * width_), context = context_.shape(t, width_);
-        normal_.shape(t, width_);
-        deviation_.shape(t, 1);
+        auto normalised = p.normalised.shape(t, width_), qkv = p.qkv.shape(t, 3 * width_), context = p.context.shape(t, width_);
+        p.normal.shape(t, width_);
+        p.deviation.shape(t, 1);
         for (std::size_t l = 0; l < model_->layers_.size(); ++l) {
             const auto& layer = model_->net_.stack.layers[l];
             const auto& packed = model_->layers_[l];
-            layer.norm_1.forward(x, normal_.view(), deviation_.view(), normalised);
-            forward(packed.qkv, normalised, qkv);
-            attend(l, qkv, context);
-            forward(packed.out, context, normalised);
+            layer.norm_1.forward(x, p.normal.view(), p.deviation.view(), normalised);
+            forward(p, packed.qkv, normalised, qkv);
+            attend(p, l, qkv, context);
+            forward(p, packed.out, context, normalised);
             x += normalised;
-            layer.norm_2.forward(x, normal_.view(), deviation_.view(), normalised);
-            auto wide = wide_.shape(t, layer.expand.W.cols());
-            forward(packed.expand, normalised, wide);
+            layer.norm_2.forward(x, p.normal.view(), p.deviation.view(), normalised);
+            auto wide = p.wide.shape(t, layer.expand.W.cols());
+            forward(p, packed.expand, normalised, wide);
             nn::activate<nn::gelu_tanh<float>, float>(wide, wide);
-            forward(packed.contract, wide, normalised);
+            forward(p, packed.contract, wide, normalised);
             x += normalised;
         }
     }
-    void forward(const nn::kernels::packed_linear& map, nn::map<float> x, nn::map<float> y) {
-        map.forward(x.rows(), x.data(), x.cols(), y.data(), y.cols(), scratch_);
+    static void forward(part& p, const nn::kernels::packed_linear& map, nn::map<float> x, nn::map<float> y) {
+        map.forward(x.rows(), x.data(), x.cols(), y.data(), y.cols(), p.scratch);
     }
     /// x (D) in T; valid until the next call.
     template <class T>
-    const T* as(const float* x) {
+    const T* as(part& p, const float* x) const {
         if constexpr (std::is_same_v<T, float>) {
             return x;
         } else {
-            bf16* const to = scratch_.rows.reserve(static_cast<std::size_t>(width_));
+            bf16* const to = p.scratch.rows.reserve(static_cast<std::size_t>(width_));
             nn::kernels::to_bf16(x, to, width_);
             return to;
         }
@@ -262,33 +303,33 @@ private:
 
     /// context (T, D) <- attention of the queries to the prompt, to the tokens of their sequences and to themselves, whose keys and values go to the
     /// caches. qkv (T, 3 D)
-    void attend(std::size_t l, nn::map<float> qkv, nn::map<float> context) {
+    void attend(part& p, std::size_t l, nn::map<float> qkv, nn::map<float> context) {
         for (index first = 0; first < qkv.rows(); first += rows_at_once) {
             const auto count = (std::min)(rows_at_once, qkv.rows() - first);
-            const auto rows = std::span<const row_at>(rows_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+            const auto rows = std::span<const row_at>(p.rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
             const float* const from = qkv.data() + first * qkv.cols();
             float* const to = context.data() + first * width_;
-            if (model_->half_) attend<bf16>(l, rows, from, to);
-            else attend<float>(l, rows, from, to);
+            if (model_->half_) attend<bf16>(p, l, rows, from, to);
+            else attend<float>(p, l, rows, from, to);
         }
     }
     template <class T>
-    void attend(std::size_t l, std::span<const row_at> rows, const float* qkv, float* context) {
+    void attend(part& p, std::size_t l, std::span<const row_at> rows, const float* qkv, float* context) {
         const index head = width_ / heads_, t = static_cast<index>(rows.size());
         const float scale = 1 / std::sqrt(static_cast<float>(head));
         index longest = 0;
         for (const auto& r : rows) longest = (std::max)(longest, r.at + 1);
         const index keys_row = prompt_ + nn::kernels::whole_blocks(longest, block);
-        float* const scores = scores_.shape(heads_ * t, keys_row).data(); // (H, T, keys)
+        float* const scores = p.scores.shape(heads_ * t, keys_row).data(); // (H, T, keys)
         const auto of_prompt = [&](index h) { return l * static_cast<std::size_t>(heads_) + static_cast<std::size_t>(h); };
         for (index h = 0; h < heads_ && prompt_ > 0; ++h)
-            prompt_keys_[of_prompt(h)].forward(t, qkv + h * head, 3 * width_, scores + h * t * keys_row, keys_row, scratch_);
+            prompt_keys_[of_prompt(h)].forward(t, qkv + h * head, 3 * width_, scores + h * t * keys_row, keys_row, p.scratch);
         // the caches are larger than the processor's: their blocks are read one after the other, for all heads
         for (index i = 0; i < t; ++i) {
             const auto& r = rows[static_cast<std::size_t>(i)];
             const float* const query = qkv + i * 3 * width_;
             T* keys = held_[r.sequence].template caches<T>()[l].keys.data();
-            const T* const own = as<T>(query + width_);
+            const T* const own = as<T>(p, query + width_);
             for (index d = 0; d < width_; ++d) keys[(r.at / block * width_ + d) * block + r.at % block] = own[d];
             for (index at = 0; at <= r.at; at += block)
                 for (index h = 0; h < heads_; ++h, keys += head * block)
@@ -296,11 +337,11 @@ private:
             for (index h = 0; h < heads_; ++h) softmax(scores + (h * t + i) * keys_row, prompt_ + r.at + 1, scale);
         }
         for (index h = 0; h < heads_ && prompt_ > 0; ++h)
-            prompt_values_[of_prompt(h)].forward(t, scores + h * t * keys_row, keys_row, context + h * head, width_, scratch_);
+            prompt_values_[of_prompt(h)].forward(t, scores + h * t * keys_row, keys_row, context + h * head, width_, p.scratch);
         for (index i = 0; i < t; ++i) {
             const auto& r = rows[static_cast<std::size_t>(i)];
             T* values = held_[r.sequence].template caches<T>()[l].values.data();
-            const T* const own = as<T>(qkv + i * 3 * width_ + 2 * width_);
+            const T* const own = as<T>(p, qkv + i * 3 * width_ + 2 * width_);
             for (index h = 0; h < heads_; ++h)
                 std::copy_n(own + h * head, head, values + ((r.at / block * heads_ + h) * block + r.at % block) * head);
             for (index at = 0; at <= r.at; at += block)

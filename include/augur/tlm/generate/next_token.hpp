@@ -24,7 +24,7 @@ namespace augur::inline v0::tlm {
 ///             `s.append(i, tokens)`    sequence i goes on; the model may put off the work
 ///             `s.logits(which, out)` -> result<void>: out (number of `which`, words) <- logits of the token behind each of these sequences, which are
 ///                                      distinct
-/// Semantics   the logits of a sequence depend on its tokens only, not on the other sequences
+/// Semantics   the logits of a sequence depend on its tokens only, not on the other sequences; all of `out` is written
 /// Threads     one thread per session
 template <class Session>
 concept next_token_session = std::movable<Session> && requires(Session& s, std::size_t n, std::span<const token> tokens,

@@ -11,10 +11,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <augur/core/error.hpp>
+#include <augur/space/concepts.hpp>
 #include <augur/space/walk.hpp>
 #include <augur/tlm/corpus.hpp>
 #include <augur/tlm/sentence.hpp>
@@ -22,9 +25,21 @@
 
 namespace augur::inline v0::tlm {
 
+namespace detail {
+
+/// A space that answers otherwise than it did before.
+[[nodiscard]] inline error options_changed(std::size_t decision) {
+    return {errc::illegal_schedule, "generator: expected the options of decision " + std::to_string(decision) + " as before, the space gave others"};
+}
+
+} // namespace detail
+
 /// Walks from the root of a space to a leaf by tokens. Tokens without an alternative are passed over, and told.
 ///
-/// A choice with a word that the vocabulary does not know cannot be told and is left out; if none can be told, the first is taken.
+/// A choice with a word that the vocabulary does not know cannot be told and is left out. If none can be told, the first is taken, without a token, so that a
+/// small vocabulary narrows a space and does not close it; `unsayable` counts what was left out.
+///
+/// A walk fails at a decision for which the space has no option, or not those that it had a moment before.
 ///
 /// Cost     of a token: the words of the choices at the first token of a word, nothing later
 /// Threads  one thread per walk; space and vocabulary must outlive it
@@ -35,31 +50,37 @@ public:
         : space_(&space), words_(&words), form_(form), walk_(std::in_place, space) {}
     token_walk(const token_walk& other)
         : space_(other.space_), words_(other.words_), form_(other.form_), decisions_(other.decisions_), open_(other.open_), spelled_(other.spelled_),
-          tokens_(other.tokens_), choices_of_word_(other.choices_of_word_), told_(other.told_), next_(other.next_), unsayable_(other.unsayable_) {
+          tokens_(other.tokens_), choices_of_word_(other.choices_of_word_), told_(other.told_), next_(other.next_), unsayable_(other.unsayable_),
+          failed_(other.failed_) {
         if constexpr (std::copy_constructible<sentence_walk<P>>) {
             walk_.emplace(*other.walk_);
         } else { // a cursor that cannot be copied goes the way again
             walk_.emplace(*space_);
-            for (const auto v : decisions_) {
-                static_cast<void>(walk_->next());
-                walk_->choose(v);
+            for (std::size_t i = 0; i < decisions_.size() && !failed_; ++i) {
+                if (const auto d = walk_->next(); d && decisions_[i] < d->options) walk_->choose(decisions_[i]);
+                else failed_ = detail::options_changed(i);
             }
-            if (open_) static_cast<void>(walk_->next());
+            if (open_ && !failed_ && walk_->next() != open_) failed_ = detail::options_changed(decisions_.size());
         }
-        if (other.speller_) {
+        if (other.speller_ && !failed_) {
             speller_.emplace(walk_->speller());
             for (const auto c : spelled_) speller_->choose(c);
         }
     }
     token_walk& operator=(const token_walk&) = delete;
 
-    /// Goes to the next token with an alternative and appends those passed over to `passed`. False: the point is complete.
+    /// Goes to the next token with an alternative and appends those passed over to `passed`. False: the point is complete, or the walk has `failed`.
     [[nodiscard]] bool advance(std::vector<token>& passed) {
         next_.clear();
-        for (;;) {
+        while (!failed_) {
             if (!open_) {
                 open_ = walk_->next();
                 if (!open_) return false;
+                if (open_->options == 0) {
+                    failed_ = error{errc::illegal_schedule, "generator: expected at least one option for decision " +
+                                                                std::to_string(decisions_.size()) + ", the space gave none"};
+                    break;
+                }
                 if (form_ == sentence_form::full) {
                     word_sink sink([&](std::string_view w) { words_->append(w, passed); });
                     walk_->name(*open_, sink);
@@ -76,8 +97,9 @@ public:
                 spelled_.clear();
                 list();
             }
-            if (speller_->choices() == 0) {
-                decide(speller_->value());
+            if (choices_of_word_.empty()) { // no word is left
+                if (spelled_.empty()) failed_ = detail::options_changed(decisions_.size());
+                else decide(speller_->value());
                 continue;
             }
             find_next();
@@ -86,16 +108,23 @@ public:
             tell(next_.empty() ? vocabulary::unknown : next_.front());
             next_.clear();
         }
+        return false;
     }
+    /// Illegal_schedule: the space has no option for a decision, or others than it had; the message has the number of the decision, from 0.
+    [[nodiscard]] const std::optional<error>& failed() const noexcept { return failed_; }
 
     /// The legal tokens, at least two; after `advance`.
     [[nodiscard]] std::span<const token> choices() const noexcept { return next_; }
     /// The open decision.
     [[nodiscard]] decision_kind kind() const noexcept { return open_->kind; }
+    [[nodiscard]] std::uint64_t options() const noexcept { return open_->options; }
     /// Goes on with a legal token.
-    void choose(token t) { tell(t); }
-    /// The legal token that leads to a value of the open decision; nullopt: it cannot be told.
+    void choose(token t) {
+        if (!failed_) tell(t); // a copy may have failed
+    }
+    /// The legal token that leads to a value of the open decision; nullopt: it cannot be told, or is beyond the options.
     [[nodiscard]] std::optional<token> towards(std::uint64_t value) const {
+        if (value >= open_->options) return std::nullopt;
         std::vector<token> spelling;
         bool known = true;
         word_sink sink([&](std::string_view w) { known = words_->append(w, spelling) && known; });
@@ -117,6 +146,12 @@ public:
     }
 
     [[nodiscard]] const decision_vector& decisions() const noexcept { return decisions_; }
+    /// Of a complete point: whether the space has it.   Errors: illegal_schedule.   Cost: `trace_path`
+    [[nodiscard]] result<void> check_point() const {
+        if (auto legal = trace_path(*space_, decisions_); !legal)
+            return error{errc::illegal_schedule, "generator: the space does not have a point that it has offered: " + legal.error().detail};
+        return {};
+    }
     /// Choices that were left out, as they cannot be told.
     [[nodiscard]] std::size_t unsayable() const noexcept { return unsayable_; }
 
@@ -139,8 +174,13 @@ private:
     std::size_t told_ = 0;                     ///< tokens of the open word
     std::vector<token> next_;
     std::size_t unsayable_ = 0;
+    std::optional<error> failed_;
 
     void decide(std::uint64_t value) {
+        if (value >= open_->options) {
+            failed_ = detail::options_changed(decisions_.size());
+            return;
+        }
         decisions_.push_back(value);
         speller_.reset();
         walk_->choose(value);

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@ struct unconstrained_points {
     std::array<std::size_t, decision_kinds> illegal_choices{}; ///< of these: at a choice of a decision of this kind
     std::size_t illegal_forced = 0;                            ///< of these: in place of a token without an alternative, the end included
     std::size_t repeated = 0;                                  ///< legal sentences that had come before
+    std::vector<std::string> unknown_words;                    ///< as `generation_report::unknown_words`
 
     /// Sentences begun for each legal one; the paper has 1.1 after fine-tuning (section 5.2).
     [[nodiscard]] double calls_a_legal_one() const noexcept {
@@ -57,18 +59,18 @@ template <next_token_model M, decision_tree P>
                                                                   std::string_view prompt, const P& space, const generation_options& options,
                                                                   std::size_t passes = 5) {
     if (auto fits = options.check(); !fits) return fits.error();
-    std::vector<token> tokens{vocabulary::begin};
-    words.append_text(prompt, tokens);
-    auto session = open_session(model, tokens);
+    unconstrained_points out;
+    const auto tokens = detail::prompt_tokens(words, static_cast<std::size_t>(model.words()), prompt, out.unknown_words);
+    if (!tokens) return tokens.error();
+    auto session = open_session(model, *tokens);
     if (!session) return session.error();
-    const std::size_t size = model.words();
+    const auto size = static_cast<std::size_t>(model.words());
     struct sentence {
         std::unique_ptr<token_walk<P>> walk;
         std::vector<token> forced; ///< that must come, the next one last
         bool complete = false;     ///< nothing but [SEP] is left, after `forced`
         double log_probability = 0;
     };
-    unconstrained_points out;
     std::set<decision_vector> seen;
     random_engine rng(options.seed);
     std::vector<float> logits;
@@ -85,18 +87,20 @@ template <next_token_model M, decision_tree P>
             session->sequences(n);
             std::vector<sentence> open(n);
             std::vector<std::size_t> active(n);
-            const auto advance = [](sentence& s) {
+            const auto advance = [](sentence& s) -> result<void> {
                 s.forced.clear();
                 s.complete = !s.walk->advance(s.forced);
                 std::reverse(s.forced.begin(), s.forced.end());
+                if (s.walk->failed()) return *s.walk->failed();
+                return {};
             };
             for (std::size_t i = 0; i < n; ++i) {
                 open[i].walk = std::make_unique<token_walk<P>>(space, words, form);
-                advance(open[i]);
+                if (auto went = advance(open[i]); !went) return went.error();
                 active[i] = i;
             }
             while (!active.empty()) {
-                logits.resize(active.size() * size);
+                logits.assign(active.size() * size, std::numeric_limits<float>::quiet_NaN()); // so that one that is not written is an error
                 if (auto told = session->logits(active, std::span<float>(logits)); !told) {
                     if (told.error().code != errc::limit) return told.error();
                     out.illegal += active.size(); // longer than the context
@@ -117,6 +121,7 @@ template <next_token_model M, decision_tree P>
                     s.log_probability += log_p[chosen];
                     if (s.forced.empty() && s.complete) {
                         if (chosen != vocabulary::end) ++out.illegal, ++out.illegal_forced;
+                        else if (auto legal = s.walk->check_point(); !legal) return legal.error();
                         else if (seen.insert(s.walk->decisions()).second)
                             out.points.push_back({s.walk->decisions(), s.log_probability, s.log_probability});
                         else ++out.repeated;
@@ -137,7 +142,7 @@ template <next_token_model M, decision_tree P>
                             continue;
                         }
                         s.walk->choose(chosen);
-                        advance(s);
+                        if (auto went = advance(s); !went) return went.error();
                     }
                     session->append(active[k], std::span(&chosen, 1));
                     next.push_back(active[k]);
