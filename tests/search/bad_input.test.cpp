@@ -2,13 +2,14 @@
 // What strategies do with spaces, scores and latencies that nobody wants.
 #include <augur/search/annealing.hpp>
 #include <augur/search/descent.hpp>
+#include <augur/search/evolutionary.hpp>
+#include <augur/search/surrogate_search.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -20,6 +21,7 @@ namespace bad_input_test {
 
 using augur::decision_vector;
 using augur::measured_decisions;
+using toy::exhaust;
 using toy::scorer_of;
 
 namespace {
@@ -49,51 +51,24 @@ struct polished : augur::then_descend<annealing> {
     polished() : then_descend(annealing(), 30) {}
 };
 #define STRATEGIES annealing, annealing_in_scores, descent, restarting, polished
+struct evolving : augur::evolutionary<> { // crosses by words, so that it reads descriptions
+    static augur::evolutionary_options options() {
+        augur::evolutionary_options o;
+        o.population = 64;
+        o.generations = 2;
+        o.crossover_probability = 0.5;
+        o.crossover_by_words = true;
+        return o;
+    }
+    evolving() : evolutionary(options()) {}
+};
+struct of_scores : augur::surrogate_search<augur::coordinate_descent> {
+    of_scores() : surrogate_search(augur::coordinate_descent(), {2, 16}) {}
+};
 
 const auto flat = [](const decision_vector&) { return 0.0; };
 const auto constant = [](const decision_vector&) { return 1e-3; };
 const auto failing = [](const decision_vector&) { return toy::never; };
-
-/// Proposes until nothing comes; all leaves of the space must have come then, each once.
-template <class Strategy, class Space, class Score, class Latency>
-void exhaust(Strategy strategy, const Space& space, std::size_t n, Score score, const Latency& latency) {
-    auto scorer = scorer_of(score);
-    const auto leaves = toy::all_leaves(space);
-    std::vector<decision_vector> points;
-    toy::measure_rounds(strategy, space, scorer, leaves.size() / n + 1, n, 3, latency, &points);
-    CHECK(std::set<decision_vector>(points.begin(), points.end()) == std::set<decision_vector>(leaves.begin(), leaves.end()));
-    augur::random_engine rng(1);
-    const auto more = strategy.propose(space, scorer, n, rng);
-    REQUIRE(more);
-    CHECK(more->empty());
-}
-
-/// Everything that it says changes from call to call, but what is legal does not.
-struct fickle_space {
-    mutable std::uint64_t calls = 0;
-    struct cursor_type {
-        const fickle_space* space;
-        std::size_t at = 0;
-        [[nodiscard]] std::optional<augur::decision> next() const { return space->next(decision_vector(at)); }
-        void choose(std::uint64_t) { ++at; }
-        void describe(auto& sink) const { sink.number(static_cast<std::int64_t>(++space->calls % 5)); }
-        [[nodiscard]] augur::decision_scale scale() const { return {static_cast<augur::decision_scale::kind>(++space->calls % 3), 64, 1, 64}; }
-        void words(std::uint64_t value, auto& sink) const {
-            if (++space->calls % 3 == 0) sink.name("none");
-            else sink.number(static_cast<std::int64_t>((value + space->calls) % 7));
-        }
-        [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const augur::schedule_item>) const {
-            if (++space->calls % 4 == 0) return std::nullopt;
-            return space->calls % 8;
-        }
-    };
-    [[nodiscard]] cursor_type cursor() const { return {this}; }
-    [[nodiscard]] static std::optional<augur::decision> next(std::span<const std::uint64_t> p) {
-        if (p.size() == 3) return std::nullopt;
-        return augur::decision{augur::decision_kind::other, 8, 0, true};
-    }
-};
-static_assert(augur::described_space<fickle_space>);
 
 } // namespace
 
@@ -201,31 +176,11 @@ TEST_CASE("bad input: of a point with two latencies the lower one counts, failur
     for (const std::uint64_t at : {299U, 301U, 499U, 501U, 699U, 701U}) CHECK(failed.count({at}) == 0); // by chance: 4 %
 }
 
-TEST_CASE_TEMPLATE("bad input: a space that changes between two calls", T, STRATEGIES) {
-    T strategy;
-    auto scorer = scorer_of([](const decision_vector& p) { return p.empty() ? 0.0 : -static_cast<double>(p[0]); });
-    const std::vector<augur::autotvm_space> spaces{toy::number_grid(3, 8), toy::number_grid(3, 4), toy::number_grid(2, 8), toy::number_grid(4, 3),
-                                                   *augur::autotvm_space::make({augur::autotvm_split_knob("a", 64, 4)})};
-    std::set<decision_vector> seen;
-    for (std::uint64_t r = 0; r < 25; ++r) {
-        const auto& space = spaces[r * r % 5];
-        augur::random_engine rng(r);
-        const auto points = strategy.propose(space, scorer, 5, rng);
-        REQUIRE(points);
-        CHECK(points->size() == 5);
-        std::vector<measured_decisions> back;
-        for (const auto& p : *points) {
-            REQUIRE(augur::trace_path(space, p));
-            REQUIRE(seen.insert(p).second);
-            back.push_back({p, 1 + static_cast<double>(p[0])});
-        }
-        strategy.observe(back);
-    }
-}
+TEST_CASE_TEMPLATE("bad input: a space that changes between two calls", T, STRATEGIES, evolving, of_scores) { toy::alternate_spaces(T()); }
 
-TEST_CASE_TEMPLATE("bad input: a description that changes between two calls", T, STRATEGIES) {
+TEST_CASE_TEMPLATE("bad input: a description that changes between two calls", T, STRATEGIES, evolving, of_scores) {
     exhaust(
-        T(), fickle_space{}, 16, [](const decision_vector& p) { return static_cast<double>(p[0]); },
+        T(), toy::fickle_space{.width = 6}, 16, [](const decision_vector& p) { return static_cast<double>(p[0]); },
         [](const decision_vector& p) { return 1 + static_cast<double>(p[1]); });
 }
 

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include <augur/search/evolutionary.hpp>
+#include <augur/search/in_turn.hpp>
+#include <augur/search/initial_points.hpp>
 #include <augur/search/random.hpp>
 #include <augur/tune/replay_runner.hpp>
 
@@ -749,6 +751,46 @@ TEST_CASE("tuner: the progress has what the model expects of the best candidate 
             else CHECK(seen[i].expected_latency == inf); // nothing measured yet, scores that mean nothing, or the end of a round
         }
     }
+}
+
+namespace {
+struct believing : augur::random_search { // that the first number of a point is its latency
+    [[nodiscard]] static double expected_latency(std::span<const std::uint64_t> point) { return 1 + static_cast<double>(point[0]); }
+};
+} // namespace
+
+TEST_CASE("tuner: the progress has what the strategy expects, where no model has an opinion") {
+    const std::vector<task> tasks{{"conv"}};
+    const std::vector<toy::grid> spaces(1);
+    const auto run_and_compare = [&](auto& t, std::size_t of_strategy) {
+        std::vector<double> seen;
+        augur::function_runner runner(measure_toy);
+        REQUIRE(t.run(runner, {.progress = [&](const augur::tuning_progress& p) { seen.push_back(p.expected_latency); }}));
+        REQUIRE(seen.size() == 64);
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            double best = inf;
+            for (std::size_t k = i + 1; k < (i / 16 + 1) * 16; ++k)
+                best = (std::min)(best, 1 + static_cast<double>(t.trials()[k].schedule.numbers[0]));
+            if (i < of_strategy || best == inf) CHECK(seen[i] == best);
+            else CHECK(seen[i] < 1); // the model's: no kernel is that slow
+        }
+    };
+    std::vector<believing> strategies(1);
+    augur::tuner alone(tasks, spaces, strategies, budget(64, 16, 1));
+    run_and_compare(alone, 64);
+    for (const double slope : {-3.0, 0.0}) { // a model that knows, but has no opinion before something was measured; one that never has any
+        std::vector<believing> others(1);
+        knowing model{slope};
+        augur::tuner t(tasks, spaces, others, model, budget(64, 16, 1));
+        run_and_compare(t, slope < 0 ? 16U : 64U);
+    }
+
+    // strategies around another one pass it on
+    const augur::decision_vector point{4, 0};
+    using begun = augur::initial_points<believing>;
+    CHECK(augur::in_turn<begun, augur::random_search>(begun(believing(), {}), 8, augur::random_search()).expected_latency(point) == 5);
+    using silent = augur::in_turn<augur::random_search, augur::random_search>;
+    CHECK(silent(augur::random_search(), 8, augur::random_search()).expected_latency(point) == inf);
 }
 
 TEST_CASE("tuner: a task that only fails does not take the budget of the others") {

@@ -200,6 +200,56 @@ TEST_CASE("autotvm_trees: the trees of other tasks rank at once, and their weigh
     CHECK(a == b);
 }
 
+TEST_CASE("autotvm_trees: equal latencies teach no order") {
+    const convolution t, other{"b", 11};
+    measured some(t, 40, 1);
+    for (auto& m : some.outcomes) {
+        m.status = augur::outcome::ok;
+        m.seconds = {1e-3};
+    }
+    for (const auto loss : {augur::tree_objective::rank_pairwise, augur::tree_objective::squared_error}) {
+        auto o = quick();
+        o.trees.objective = loss;
+        o.history_rows = 40;
+        model m(knob_row{}, o);
+        REQUIRE(m.update(some.records));
+        CHECK(right_pairs(m, t) == doctest::Approx(0.5)); // NaN would be less
+        REQUIRE(*m.learn_history(some.records));
+        CHECK(right_pairs(m, other) == doctest::Approx(0.5));
+        REQUIRE(m.update(some.records));
+        CHECK(right_pairs(m, t) == doctest::Approx(0.5));
+    }
+}
+
+TEST_CASE("autotvm_trees: a point that was measured twice is two samples, whatever the timings") {
+    const convolution t;
+    const measured once(t, 96, 1), again(t, 96, 1), failed(t, 96, 1, true); // equal points
+    for (const auto loss : {augur::tree_objective::rank_pairwise, augur::tree_objective::squared_error}) {
+        auto o = quick();
+        o.trees.objective = loss;
+        model m(knob_row{}, o);
+        std::vector<float> before(once.schedules.size()), after(before.size());
+        REQUIRE(m.update(once.records));
+        REQUIRE(m.score(t, once.schedules, before));
+        auto twice = once.records;
+        std::vector<augur::measurement> slower = again.outcomes;
+        for (std::size_t i = 0; i < slower.size(); ++i) {
+            for (double& s : slower[i].seconds) s *= 1 + 0.1 * static_cast<double>(i % 3);
+            twice.push_back({&t, &again.schedules[i], &slower[i]});
+        }
+        REQUIRE(m.update(twice));
+        REQUIRE(m.score(t, once.schedules, after));
+        CHECK(before != after);
+        CHECK(right_pairs(m, t) > 0.7);
+        // Every point failed the second time: that says the same of all of them, so the order stays.
+        auto doubtful = once.records;
+        doubtful.insert(doubtful.end(), failed.records.begin(), failed.records.end());
+        model doubting(knob_row{}, o);
+        REQUIRE(doubting.update(doubtful));
+        CHECK(right_pairs(doubting, t) > 0.6);
+    }
+}
+
 TEST_CASE("autotvm_trees: tasks without a success have no trees") {
     const convolution t;
     const measured failed(t, 40, 1, true);

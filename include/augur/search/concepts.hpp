@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -56,6 +58,18 @@ public:
 private:
     E* executor_ = nullptr;
 };
+
+template <class T>
+concept expects_latency = requires(const T& t, std::span<const std::uint64_t> point) {
+    { t.expected_latency(point) } -> std::same_as<double>;
+};
+
+/// What a strategy expects of a point; infinity if it has no opinion, or never says one.
+template <class T>
+[[nodiscard]] double expected_latency_of([[maybe_unused]] const T& strategy, [[maybe_unused]] std::span<const std::uint64_t> point) {
+    if constexpr (expects_latency<T>) return strategy.expected_latency(point);
+    else return std::numeric_limits<double>::infinity();
+}
 } // namespace detail
 
 /// Proposes points of one space to measure next.
@@ -67,6 +81,8 @@ private:
 ///             candidate. Equal state, scores and random engine give an equal proposal, for every number of threads.
 ///             `observe` gets points with their latencies, infinity for a failure; among them may be points that were never proposed (records of an
 ///             earlier run), and a point may come twice
+/// Optional    `s.expected_latency(span<const std::uint64_t> point) const -> double`: the seconds that the strategy expects of a point that it proposed,
+///             infinity if it has no opinion. The progress of a tuner tells it where no cost model has an opinion; no decision depends on it
 /// Errors      of `propose`: those of the scorer, among others. The tuner then asks once more, with a scorer that gives every point 0
 /// Threads     one call at a time
 template <class T, class Space>

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -93,6 +94,9 @@ public:
     }
 
     void observe(std::span<const measured_decisions> points) { strategy_.observe(points); }
+
+    /// What the strategy expects of a point, see `search_strategy`.
+    [[nodiscard]] double expected_latency(std::span<const std::uint64_t> point) const { return detail::expected_latency_of(strategy_, point); }
 
     [[nodiscard]] const draft_options& options() const noexcept { return options_; }
 

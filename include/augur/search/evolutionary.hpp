@@ -60,7 +60,8 @@ struct evolutionary_options {
 ///
 /// Each proposal starts with a new population of uniform samples and the best measured points, followed by `generations` rounds of roulette selection
 /// and mutation. A point with score -infinity or NaN is never a parent and is proposed only if no other point is left. If all scores are equal, as
-/// with an untrained model, the result is a random search.
+/// with an untrained model, the result is a random search. Observed and given points that the space does not have, because it has changed, are passed
+/// over; of descriptions nothing is kept.
 /// Source: Ansor (OSDI 2020) section 5.1, sketch_policy.cc.
 ///
 /// Threads  one thread per object; work is distributed over the executor. The result does not depend on the number of threads.
@@ -77,7 +78,7 @@ public:
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
         for (; observed_in_seen_ < observed_.size(); ++observed_in_seen_)
-            seen_.insert(fingerprint_decisions(space, observed_[observed_in_seen_].decisions));
+            if (const auto& p = observed_[observed_in_seen_].decisions; trace_path(space, p)) seen_.insert(fingerprint_decisions(space, p));
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
@@ -267,7 +268,7 @@ private:
     seen_points seen_;                   ///< proposed or observed points
     std::vector<decision_vector> given_; ///< by the caller, before the search
     std::vector<measured_decisions> observed_;
-    std::size_t observed_in_seen_ = 0; ///< number of observed points already in seen_
+    std::size_t observed_in_seen_ = 0; ///< number of observed points that were looked at for seen_
     detail::score_cache scores_;       ///< of this proposal
 };
 

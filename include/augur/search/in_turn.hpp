@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -59,6 +60,11 @@ public:
             if (const auto at = std::find(pending_.begin(), pending_.end(), p.decisions); at != pending_.end()) pending_.erase(at);
         first_.observe(points);
         second_.observe(points);
+    }
+
+    /// What the strategies expect of a point, see `search_strategy`; where both do, the lower.
+    [[nodiscard]] double expected_latency(std::span<const std::uint64_t> point) const {
+        return (std::min)(detail::expected_latency_of(first_, point), detail::expected_latency_of(second_, point));
     }
 
 private:

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -54,6 +55,9 @@ public:
             if (std::find(points_.begin(), points_.end(), p.decisions) == points_.end()) others.push_back(p);
         strategy_.observe(others);
     }
+
+    /// What the strategy expects of a point, see `search_strategy`.
+    [[nodiscard]] double expected_latency(std::span<const std::uint64_t> point) const { return detail::expected_latency_of(strategy_, point); }
 
 private:
     Strategy strategy_;

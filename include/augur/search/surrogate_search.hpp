@@ -31,9 +31,10 @@ struct surrogate_options {
 
 /// Lets a copy of another strategy search the scores as if they were measurements, and proposes the best points that it found.
 ///
-/// For each proposal the strategy begins anew, because the scorer has learned; it knows the scores of the measured points. A score s is told as the
-/// latency e^-s, s limited to -700 to 700, where that is a positive number; a score that is not finite is told as a failure, and its point is proposed
-/// last. If the strategy finds fewer new points than are wanted, points are drawn.
+/// For each proposal the strategy begins anew, because the scorer has learned, so it sees space and description as they are then; it knows the scores of
+/// the measured points, but those that the space does not have are passed over. A score s is told as the latency e^-s, s limited to -700 to 700, where
+/// that is a positive number; a score that is not finite is told as a failure, and its point is proposed last. If the strategy finds fewer new points
+/// than are wanted, points are drawn.
 ///
 /// With `bayesian_search` it is MetaTune's search: batch Bayesian optimisation of the model's predictions.
 ///
@@ -57,7 +58,8 @@ public:
         Strategy search = strategy_;
         std::vector<scored> found;
         std::vector<decision_vector> points;
-        for (const auto& p : measured_) points.push_back(p.decisions);
+        for (const auto& p : measured_)
+            if (trace_path(space, p.decisions)) points.push_back(p.decisions); // not of another space
         for (std::size_t round = 0; round <= options_.rounds; ++round) {
             std::vector<float> scores(points.size());
             if (auto ok = scorer(std::span<const decision_vector>(points), std::span<float>(scores)); !ok) return ok.error();

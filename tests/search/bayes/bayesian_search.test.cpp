@@ -16,6 +16,7 @@
 #include <augur/search/random.hpp>
 #include <augur/space/count.hpp>
 #include <augur/space/recorded_space.hpp>
+#include <augur/tune/replay_runner.hpp>
 #include <augur/tune/tuner.hpp>
 
 #include "../../space/toy.hpp"
@@ -278,14 +279,24 @@ TEST_CASE("bayesian_search: the choice is that of a full pass, and of one point 
         const auto n = static_cast<Eigen::Index>(known.size());
         Eigen::VectorXd y(n);
         for (Eigen::Index i = 0; i < n; ++i) y[i] = -std::log(known[static_cast<std::size_t>(i)].latency);
-        y = (y.array() - y.mean()).eval();
-        y /= std::sqrt(y.squaredNorm() / static_cast<double>(n));
+        const double shift = y.mean();
+        y = (y.array() - shift).eval();
+        const double scale = std::sqrt(y.squaredNorm() / static_cast<double>(n));
+        y /= scale;
         // The measured points bring up all columns, in the same order.
         const auto fitted = augur::fit_hyperparameters(encoded.points.leftCols(n), y, augur::gp_priors::unit_cube(encoded.points.rows()));
         REQUIRE(fitted);
         auto process = augur::gaussian_process::create(encoded.points.leftCols(n), y, fitted->parameters);
         REQUIRE(process);
         const Eigen::MatrixXd inputs = encoded.points.rightCols(static_cast<Eigen::Index>(left.size()));
+        // What the search expects of a point is the posterior mean; of what it did not propose it says nothing.
+        const Eigen::VectorXd means = process->posterior(inputs).mean;
+        for (std::size_t c = 0; c < left.size(); ++c) {
+            if (std::find(chosen->begin(), chosen->end(), left[c]) == chosen->end()) CHECK(search.expected_latency(left[c]) == infinity);
+            else
+                CHECK(search.expected_latency(left[c]) ==
+                      doctest::Approx(std::exp(-shift - scale * means[static_cast<Eigen::Index>(c)])).epsilon(1e-6));
+        }
         for (const auto& p : *chosen) {
             const auto posterior = process->posterior(inputs);
             double highest = -infinity, own = -infinity;
@@ -428,6 +439,52 @@ TEST_CASE("bayesian_search: one point twice with two timings, once with a failur
     CHECK(search.report().points == 40);
     CHECK(search.report().failures == 4);
     CHECK(search.report().foreign == 2);
+}
+
+TEST_CASE("bayesian_search: words and points count as the space has them now, whatever it was before") {
+    const auto wide = toy::number_grid(2, 8), narrow = toy::number_grid(2, 4);
+    std::vector<measured_decisions> known;
+    for (std::uint64_t a = 0; a < 8; a += 2)
+        for (std::uint64_t b = 0; b < 8; b += 2)
+            known.push_back({{a, b}, 1 + 0.3 * std::abs(static_cast<double>(a) - 5) + 0.1 * static_cast<double>(b)});
+    augur::random_engine rng(1);
+    bayesian_search<> search(small());
+    search.observe(known);
+    REQUIRE(search.propose(narrow, flat, 2, rng));
+    CHECK(search.report().foreign == 12);
+    REQUIRE(search.propose(wide, flat, 2, rng));
+    CHECK(search.report().foreign == 0);
+    CHECK(search.report().points == 16);
+
+    // The same tree in other words: the proposal is that of a search that has never heard of the first ones.
+    std::vector<augur::autotvm_knob_space> knobs{toy::number_knob("a", 8), toy::number_knob("c", 8)};
+    std::reverse(knobs[0].options.begin(), knobs[0].options.end());
+    const auto renamed = augur::autotvm_space::make(std::move(knobs));
+    REQUIRE(renamed);
+    bayesian_search<> changed(small()), fresh(small());
+    changed.observe(known);
+    fresh.observe(known);
+    auto x = augur::random_engine(7), y = x;
+    REQUIRE(changed.propose(wide, flat, 0, x));
+    const auto after = changed.propose(*renamed, flat, 4, x), alone = fresh.propose(*renamed, flat, 4, y);
+    REQUIRE(after);
+    REQUIRE(alone);
+    CHECK(*after == *alone);
+}
+
+TEST_CASE("bayesian_search: a description that changes from call to call, and a space that changes between two calls") {
+    for (const auto by : all_acquisitions)
+        for (const bool drawn : {false, true}) {
+            bayesian_options o = small(by);
+            o.candidates = drawn ? 40 : 400; // of 64 points
+            o.prior_mean = drawn;
+            o.fit_points = 16;
+            o.fit.iterations = 4;
+            toy::exhaust(
+                bayesian_search<>(o), toy::fickle_space{.width = 4}, 8, [](const decision_vector& p) { return static_cast<double>(p[0]); },
+                [](const decision_vector& p) { return p[2] == 3 ? infinity : 1 + static_cast<double>(p[1]); });
+            toy::alternate_spaces(bayesian_search<>(o));
+        }
 }
 
 TEST_CASE("bayesian_search: learns which points fail, where 40 % do") {
@@ -608,6 +665,38 @@ TEST_CASE("bayesian_search: in the tuner, stopped anywhere and resumed, it ends 
         CHECK(n + begun.size() == 48);
         REQUIRE(resumed.size() == whole.size());
         for (std::size_t i = 0; i < whole.size(); ++i) CHECK(resumed[i].schedule == whole[i].schedule);
+    }
+}
+
+TEST_CASE(
+    "bayesian_search: without a cost model, the progress of a tuner has what the search expects of the best candidate that is not measured yet") {
+    std::vector<augur::configuration> points;
+    for (std::int64_t x = 0; x < 16; ++x)
+        for (std::int64_t y = 0; y < 12; ++y) points.push_back({{{"x", x}, {"y", y}}});
+    const auto space = augur::recorded_space::build(points);
+    REQUIRE(space);
+    const std::vector<toy::task> tasks{{"recorded"}};
+    std::vector<bayesian_search<>> searches(1, bayesian_search<>(small()));
+    augur::tuning_options o;
+    o.trials = 32;
+    o.round = o.batch = 8;
+    augur::tuner t(std::span<const toy::task>(tasks), std::span<const augur::recorded_space>(&*space, 1), std::span<bayesian_search<>>(searches), o);
+    augur::function_runner runner([](const toy::task&, const augur::configuration& c) {
+        const auto x = std::get<std::int64_t>(c.parameters[0].value), y = std::get<std::int64_t>(c.parameters[1].value);
+        augur::measurement m;
+        m.status = augur::outcome::ok;
+        m.seconds = {1e-3 * static_cast<double>(1 + (x - 9) * (x - 9) + (y - 7) * (y - 7))};
+        return m;
+    });
+    std::vector<double> expected;
+    REQUIRE(t.run(runner, {.progress = [&](const augur::tuning_progress& p) { expected.push_back(p.expected_latency); }}));
+    REQUIRE(expected.size() == 32);
+    for (std::size_t i = 0; i < 32; ++i) {
+        double best = infinity;
+        for (std::size_t k = i + 1; k < (i / 8 + 1) * 8; ++k)
+            best = (std::min)(best, searches[0].expected_latency(*space->decide(t.trials()[k].schedule)));
+        CHECK(expected[i] == best);
+        CHECK(std::isfinite(best) == (i >= 8 && i % 8 != 7)); // the first round is drawn
     }
 }
 

@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,6 +35,7 @@
 #include <augur/search/concepts.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/describe.hpp>
+#include <augur/space/walk.hpp>
 
 namespace augur::inline v0 {
 
@@ -58,10 +62,14 @@ namespace augur::inline v0 {
 /// The state is what was proposed and observed, and the models depend on the observed points and their order alone, so a resumed search goes on as it
 /// would have. A point that was measured twice is two observations. Equal labels have the default hyper-parameters.
 ///
+/// Each proposal reads the words of all points anew: a description or a space that changes between two proposals counts as it is now, and observed
+/// points that the space does not have are passed over as long as it does not have them; but a space that was too large to list once is sampled from
+/// then on. A description that changes within a proposal makes the model worse, nothing else.
+///
 /// Source   Snoek et al. 2012; Desautels et al. 2014; Ament et al. 2023; Hellsten et al. 2023 (BaCO, hidden constraints)
-/// Cost     of a proposal: two walks and n^2 multiplications a candidate, for n points of the model; a factorisation; about a hundred likelihoods of
-///          `fit_points`
-/// Memory   8 n bytes a candidate; a hash of each point seen, and each observed point with its words
+/// Cost     of a proposal: two walks and n^2 multiplications a candidate, for n points of the model; a walk an observed point; a factorisation; about
+///          a hundred likelihoods of `fit_points`
+/// Memory   8 n bytes a candidate; a hash of each point seen, the expectation of each proposed one, and each observed point with its words
 /// Threads  one thread per object; work is distributed over the executor. The result does not depend on the number of threads.
 template <bulk_executor E = serial_executor>
 class bayesian_search {
@@ -78,7 +86,7 @@ public:
     /// See `search_strategy`. Errors: those of the scorer, if it is the prior mean.
     template <described_space Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        observed_.learn_words(space, seen_);
+        observed_.read_words(space, seen_);
         std::vector<decision_vector> out;
         if (n == 0) return out;
         report_ = {};
@@ -92,13 +100,21 @@ public:
 
     void observe(std::span<const measured_decisions> points) { observed_.add(points); }
 
+    /// The seconds that a proposed point takes according to the model that chose it: e to minus the posterior mean, prior mean included, so a median.
+    /// Infinity: the search did not propose the point, or had no model of the latency. Slow points are underestimated, for labels have a `range`.
+    [[nodiscard]] double expected_latency(std::span<const std::uint64_t> point) const {
+        const auto at = expected_.find(hash_decisions(point));
+        return at == expected_.end() ? std::numeric_limits<double>::infinity() : at->second;
+    }
+
 private:
     bayesian_options options_;
     detail::executor_ref<E> executor_;
     bayesian_report report_;
     detail::observed_points observed_;
-    seen_points seen_;   ///< proposed or observed
-    bool large_ = false; ///< the space had too many points to list them
+    seen_points seen_;                                   ///< proposed or observed
+    bool large_ = false;                                 ///< the space had too many points to list them
+    std::unordered_map<std::uint64_t, double> expected_; ///< seconds, by the hash of a proposed point; no result depends on its order
 
     /// The points of a proposal, all in one encoding.
     struct encoded_proposal {
@@ -156,15 +172,21 @@ private:
         p.known = encoded.points.leftCols(static_cast<Eigen::Index>(p.measured.size()));
         p.batch = (std::min)(n, candidates.points.size());
 
-        for (const std::size_t c : choose_encoded(p, rng)) {
-            seen_.insert(candidates.fingerprints[c]);
-            out.push_back(std::move(candidates.points[c]));
+        std::vector<double> expected;
+        const auto chosen = choose_encoded(p, rng, expected);
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+            decision_vector& point = candidates.points[chosen[i]];
+            seen_.insert(candidates.fingerprints[chosen[i]]);
+            if (i < expected.size()) expected_.insert_or_assign(hash_decisions(point), expected[i]);
+            out.push_back(std::move(point));
         }
         return {};
     }
 
     /// The candidates that are proposed, by what there is to choose by: the latency of at least two successes, else the chance to be valid, or the scores.
-    [[nodiscard]] std::vector<std::size_t> choose_encoded(const encoded_proposal& p, random_engine& rng) {
+    ///
+    /// @param expected  gets the expected latency of each of them, seconds, if there is a model of it
+    [[nodiscard]] std::vector<std::size_t> choose_encoded(const encoded_proposal& p, random_engine& rng, std::vector<double>& expected) {
         const bool by_latency = p.successes.size() >= 2;
         if (!by_latency && options_.initial == 0) return detail::choose_by_scores(p.prior, p.inputs, p.batch, executor_);
         std::optional<detail::standardised_process> valid;
@@ -176,15 +198,16 @@ private:
         }
         if (by_latency)
             return choose_by_latency(
-                p, valid ? valid->log_chance(p.inputs, options_.least_chance, executor_) : Eigen::VectorXd::Zero(p.inputs.cols()), rng);
+                p, valid ? valid->log_chance(p.inputs, options_.least_chance, executor_) : Eigen::VectorXd::Zero(p.inputs.cols()), rng, expected);
         if (!valid) return {};
         batch_posterior posterior(valid->process, p.inputs, p.batch, valid->process.hyperparameters().noise_variance, executor_);
         return detail::choose_batch(posterior, p.batch,
                                     [&](std::size_t c) { return upper_confidence_bound(posterior.mean(c), posterior.deviation(c), options_.beta); });
     }
 
-    /// @param log_chance  (m) of the candidates, to be valid
-    [[nodiscard]] std::vector<std::size_t> choose_by_latency(const encoded_proposal& p, const Eigen::VectorXd& log_chance, random_engine& rng) {
+    /// @param log_chance  (m) of the candidates, to be valid      @param expected  as above
+    [[nodiscard]] std::vector<std::size_t> choose_by_latency(const encoded_proposal& p, const Eigen::VectorXd& log_chance, random_engine& rng,
+                                                             std::vector<double>& expected) {
         Eigen::VectorXd labels(static_cast<Eigen::Index>(p.successes.size()));
         for (std::size_t i = 0; i < p.successes.size(); ++i) labels[static_cast<Eigen::Index>(i)] = -std::log(observed_.latency(p.successes[i]));
         report_.prior_slope = options_.prior_mean ? detail::prior_slope(labels, p.known_prior) : 0;
@@ -203,7 +226,9 @@ private:
         const double best = (labels.maxCoeff() - m->shift) / m->scale;
         const auto mean = [&](std::size_t c) { return posterior.mean(c) + report_.prior_slope * p.prior[c] / m->scale; };
         const auto log_valid = [&](std::size_t c) { return log_chance[static_cast<Eigen::Index>(c)]; };
-        return detail::choose_by_acquisition(posterior, p.batch, options_, best, mean, log_valid, rng);
+        auto chosen = detail::choose_by_acquisition(posterior, p.batch, options_, best, mean, log_valid, rng);
+        for (const std::size_t c : chosen) expected.push_back(std::exp(-(m->shift + m->scale * mean(c))));
+        return chosen;
     }
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <utility>
@@ -21,6 +22,7 @@
 #include <augur/schedule/steps.hpp>
 #include <augur/search/annealing.hpp>
 #include <augur/search/bound_scorer.hpp>
+#include <augur/search/concepts.hpp>
 #include <augur/search/descent.hpp>
 #include <augur/search/draft_verify.hpp>
 #include <augur/search/evolutionary.hpp>
@@ -109,6 +111,9 @@ public:
     }
     void observe(std::span<const measured_decisions> points) {
         std::visit([&](auto& search) { search.observe(points); }, search_);
+    }
+    [[nodiscard]] double expected_latency(std::span<const std::uint64_t> point) const {
+        return std::visit([&](const auto& search) { return expected_latency_of(search, point); }, search_);
     }
 
 private:

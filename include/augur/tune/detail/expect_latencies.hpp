@@ -3,7 +3,7 @@
 #define AUGUR_TUNE_DETAIL_EXPECT_LATENCIES_HPP
 
 /// @file
-/// The latency that a model expects of the candidates still to be measured, for the progress of a run.
+/// The latency that a model or a strategy expects of the candidates still to be measured, for the progress of a run.
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include <augur/search/concepts.hpp>
 #include <augur/tune/detail/latency_of_score.hpp>
 #include <augur/tune/detail/propose_round.hpp>
 #include <augur/tune/detail/trial_book.hpp>
@@ -22,10 +23,11 @@
 
 namespace augur::inline v0::detail {
 
-/// For each candidate of a task the latency that the model expects of the best one after it; empty if the model has no opinion. See `tuning_progress`.
+/// The latency that the model expects of each candidate of a task, infinity where its score is not finite; empty if the model has no opinion.
 template <class Task, class Space, class Strategy, class Model, class E, class S>
-[[nodiscard]] std::vector<double> expect_latencies(const tuning_problem<Task, Space, Strategy, Model, E>& p, const std::deque<tuned_trial<S>>& trials,
-                                                   std::size_t task, const std::vector<tuning_candidate<S>>& candidates) {
+[[nodiscard]] std::vector<double> latencies_of_scores(const tuning_problem<Task, Space, Strategy, Model, E>& p,
+                                                      const std::deque<tuned_trial<S>>& trials, std::size_t task,
+                                                      const std::vector<tuning_candidate<S>>& candidates) {
     std::vector<double> out;
     if constexpr (!std::same_as<Model, no_model>) {
         constexpr std::size_t most = 512; // trials, so that the cost of a round does not grow with the run
@@ -42,12 +44,25 @@ template <class Task, class Space, class Strategy, class Model, class E, class S
         if (!p.model->score(p.tasks[task], std::span<const S>(batch), std::span<float>(scores))) return out; // the next proposal reports the error
         const auto line = latency_of_score::fit(std::span(scores).first(latencies.size()), latencies);
         if (!line) return out;
-        out.resize(candidates.size());
-        double best = std::numeric_limits<double>::infinity();
-        for (std::size_t i = candidates.size(); i-- > 0;) {
-            out[i] = best;
-            if (const float score = scores[latencies.size() + i]; std::isfinite(score)) best = (std::min)(best, (*line)(score));
-        }
+        for (const float score : std::span(scores).subspan(latencies.size()))
+            out.push_back(std::isfinite(score) ? (*line)(score) : std::numeric_limits<double>::infinity());
+    }
+    return out;
+}
+
+/// For each candidate of a task the latency that the model, or else the strategy, expects of the best one after it; infinity where neither has an
+/// opinion. See `tuning_progress`.
+template <class Task, class Space, class Strategy, class Model, class E, class S>
+[[nodiscard]] std::vector<double> expect_latencies(const tuning_problem<Task, Space, Strategy, Model, E>& p, const std::deque<tuned_trial<S>>& trials,
+                                                   std::size_t task, const std::vector<tuning_candidate<S>>& candidates) {
+    std::vector<double> out = latencies_of_scores(p, trials, task, candidates);
+    if (out.empty())
+        for (const auto& c : candidates) out.push_back(expected_latency_of(p.strategies[task], c.decisions));
+    double best = std::numeric_limits<double>::infinity();
+    for (std::size_t i = out.size(); i-- > 0;) {
+        const double own = out[i];
+        out[i] = best;
+        if (std::isfinite(own)) best = (std::min)(best, own);
     }
     return out;
 }

@@ -22,20 +22,22 @@
 
 namespace augur::inline v0::detail {
 
-/// Observed points with their words, numbered in the order in which they were observed. Points of another space are kept, but have no number.
+/// Observed points with their words, numbered in the order in which they were observed. Points that the space does not have are kept, but have no
+/// number.
 class observed_points {
 public:
     void add(std::span<const measured_decisions> points) { all_.insert(all_.end(), points.begin(), points.end()); }
 
-    /// Reads the words of the points added since the last call, and adds these points to `seen`.
+    /// Reads the words of all points anew, for space and description may have changed, and adds the points to `seen`.   Cost: a walk a point
     template <class Space>
-    void learn_words(const Space& space, seen_points& seen) {
-        for (; learned_ < all_.size(); ++learned_) {
-            const auto& values = all_[learned_].decisions;
-            auto words = features_of_words(space, values);
+    void read_words(const Space& space, seen_points& seen) {
+        known_.clear();
+        words_.clear();
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            auto words = features_of_words(space, all_[i].decisions);
             if (!words) continue; // of another space
-            seen.insert(fingerprint_decisions(space, values));
-            known_.push_back(learned_);
+            seen.insert(fingerprint_decisions(space, all_[i].decisions));
+            known_.push_back(i);
             words_.push_back(*std::move(words));
         }
     }
@@ -67,8 +69,7 @@ private:
     [[nodiscard]] double worth(std::size_t i) const { return succeeded(i) ? -latency(i) : -std::numeric_limits<double>::infinity(); }
 
     std::vector<measured_decisions> all_;
-    std::size_t learned_ = 0;          ///< points of `all_` whose words were read
-    std::vector<std::size_t> known_;   ///< indices of `all_`
+    std::vector<std::size_t> known_;   ///< indices of those of `all_` that the space has
     std::vector<word_features> words_; ///< of `known_`
 };
 
