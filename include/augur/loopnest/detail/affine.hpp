@@ -120,6 +120,7 @@ public:
         auto [whole, rest] = cut(a, divisor);
         const auto r = range(rest);
         if (const auto q = floor_div(r.low, divisor); q == floor_div(r.high, divisor)) return whole + affine(q);
+        if (const auto parts = digits(rest, divisor); parts.base > 1) return whole + quotient(parts.high, divisor / parts.base);
         const auto [g, small] = reduce(rest, divisor);
         return whole + value(intern(term::kind::quotient, small, divisor / g));
     }
@@ -131,6 +132,7 @@ public:
         auto [whole, rest] = cut(a, divisor);
         const auto r = range(rest);
         if (const auto q = floor_div(r.low, divisor); q == floor_div(r.high, divisor)) return rest - affine(q * divisor);
+        if (const auto parts = digits(rest, divisor); parts.base > 1) return remainder(parts.high, divisor / parts.base) * parts.base + parts.low;
         const auto [g, small] = reduce(rest, divisor);
         const auto low_part = rest.constant - floor_div(rest.constant, g) * g;
         return value(intern(term::kind::remainder, small, divisor / g)) * g + affine(low_part);
@@ -195,6 +197,26 @@ private:
             else rest.terms.emplace_back(t, f);
         }
         return {whole, rest};
+    }
+
+    /// high * base + low, where `base` divides the divisor and low lies in [0, base): then low does not change the quotient.
+    struct two_digits {
+        std::int64_t base = 1;
+        affine high, low;
+    };
+    /// That of the largest base for which some term is left in low; base 1: there is none. So (32 q + t) / 160 is q / 5 for t below 32.
+    [[nodiscard]] two_digits digits(const affine& rest, std::int64_t divisor) const {
+        two_digits best;
+        for (const auto& [of, factor] : rest.terms) {
+            const auto base = std::gcd(divisor, factor);
+            if (base <= best.base) continue;
+            const auto quotient = floor_div(rest.constant, base);
+            two_digits one{base, affine(quotient), affine(rest.constant - quotient * base)};
+            for (const auto& [t, f] : rest.terms) (f % base == 0 ? one.high : one.low).terms.emplace_back(t, f % base == 0 ? f / base : f);
+            if (one.low.terms.empty()) continue;
+            if (const auto r = range(one.low); r.low >= 0 && r.high < base) best = std::move(one);
+        }
+        return best;
     }
 
     /// A common divisor of `by` and of the factors in `rest`, and rest divided by it, rounded down.

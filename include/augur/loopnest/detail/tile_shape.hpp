@@ -94,6 +94,10 @@ public:
         };
         bool all_own = !own.empty(); // a sum and its vector each, and a row of the others; ten sums share most loads that can be shared
         for (std::size_t i = 0; i < own.size(); ++i) all_own = all_own && (own[i] || extents[i] == 1);
+        std::vector<std::size_t> order; // loops that share a row of vectors come first, then the inner ones
+        for (const bool is_own : {false, true})
+            for (std::size_t i = extents.size(); i-- > 0;)
+                if ((!own.empty() && own[i]) == is_own) order.push_back(i);
         tile_shape best;
         auto least = std::numeric_limits<double>::infinity();
         for (std::int64_t width = 8; width >= 1; --width) { // of equal shapes the widest wins: it reads the broadcast operand least often
@@ -103,7 +107,7 @@ public:
             const auto sums = own.empty() ? room(2, whole) : all_own ? (std::min)((registers_ - whole) / 2, std::int64_t{10}) : registers_ * 5 / 8;
             auto most = (std::max)(sums / whole, std::int64_t{1});
             std::vector<tile_kind> tiles{{1, 1, 1}};
-            for (std::size_t i = extents.size(); i-- > 0;) {
+            for (const auto i : order) {
                 const auto parts = (extents[i] + most - 1) / most;
                 const auto part = shape.parts[i] = (extents[i] + parts - 1) / parts;
                 for (std::size_t k = tiles.size(); k-- > 0;) {

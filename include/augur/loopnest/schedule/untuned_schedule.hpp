@@ -102,13 +102,21 @@ private:
                 const auto wide = panels ? 4 * vector : most_lanes;
                 out[a] = {panels && (copied || roles.filter[a]) ? 2 * vector : wide, wide};
                 // filters that are not adjacent results are lanes only within one group, whose channels all of them read
-                if (k > 1 && roles.group[a] >= vector) out[a] = {(std::min)(out[a].length, roles.group[a]), (std::min)(wide, roles.group[a])};
+                if (k > 1 && roles.group[a] >= vector) out[a] = {within(roles.group[a], out[a].length, vector), (std::min)(wide, roles.group[a])};
             } else if (!std::exchange(rows, true)) {
                 const auto length = copied ? copy_rows : panels ? panel_rows : most_rows;
                 out[a] = {length, length};
             }
         }
         return out;
+    }
+
+    /// The largest number of vectors up to `limit` that divides a group; if none does, the limit or the group.
+    [[nodiscard]] static std::int64_t within(std::int64_t group, std::int64_t limit, std::int64_t vector) {
+        const auto most = (std::min)(limit, group);
+        for (auto n = most / vector * vector; n > 0; n -= vector)
+            if (group % n == 0) return n;
+        return most;
     }
 
     /// Calls `f(op)` for the reductions with these space axes.
