@@ -265,7 +265,7 @@ text_table rivals_table(std::span<const transfer_result> results) {
     bool has_random = true;
     for (const auto& [name, by] : kernels) {
         if (std::none_of(by.begin(), by.end(), [](const auto& entry) { return entry.second->adapted > 0; })) continue;
-        const auto random = by.find("random");
+        const auto random = std::find_if(by.begin(), by.end(), [](const auto& entry) { return entry.first.starts_with("random"); });
         has_random = has_random && random != by.end();
         all.emplace_back(random == by.end() ? 0 : random->second->full / random->second->latency, &by);
     }

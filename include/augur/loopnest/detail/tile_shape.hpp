@@ -94,10 +94,11 @@ public:
         };
         bool all_own = !own.empty(); // a sum and its vector each, and a row of the others; ten sums share most loads that can be shared
         for (std::size_t i = 0; i < own.size(); ++i) all_own = all_own && (own[i] || extents[i] == 1);
-        std::vector<std::size_t> order; // loops that share a row of vectors come first, then the inner ones
-        for (const bool is_own : {false, true})
+        std::vector<std::size_t> order; // where there are registers for many rows, loops that share a row of vectors come first, then the inner ones
+        const auto shares = [&](std::size_t i) { return registers_ <= 16 || own.empty() || !own[i]; };
+        for (const bool first : {true, false})
             for (std::size_t i = extents.size(); i-- > 0;)
-                if ((!own.empty() && own[i]) == is_own) order.push_back(i);
+                if (shares(i) == first) order.push_back(i);
         tile_shape best;
         auto least = std::numeric_limits<double>::infinity();
         for (std::int64_t width = 8; width >= 1; --width) { // of equal shapes the widest wins: it reads the broadcast operand least often
