@@ -21,6 +21,13 @@
 
 namespace read_back {
 
+/// Damaged inputs of a test.
+#ifdef AUGUR_TEST_SLOW
+inline constexpr int rounds = 1'000'000;
+#else
+inline constexpr int rounds = 20'000;
+#endif
+
 /// The text with one to three changes: of a byte, or of a piece that is left out or comes again.
 inline std::string damaged(std::string text, augur::random_engine& rng) {
     for (auto n = 1 + rng.below(3); n > 0 && !text.empty(); --n) {

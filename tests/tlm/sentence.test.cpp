@@ -186,17 +186,12 @@ TEST_CASE("sentence: damaged ones are refused, or read as what they say") {
     const toy::grid many{2, 5000}; // options of two digits
     const auto kernel = *augur::loopnest::ansor_space::create(
         std::make_shared<const augur::loopnest::compute_dag>(*augur::loopnest::build_dag(*augur::kernel::parse("dense:m=16,n=32,k=8,bias"))), {});
-#ifdef AUGUR_TEST_SLOW
-    constexpr int rounds = 1'000'000;
-#else
-    constexpr int rounds = 4000;
-#endif
     augur::random_engine rng(6);
     const auto fault_in = [&](const auto& space) {
         const auto text = decisions_text(space, augur::sample_path(space, rng).values);
         return read_back::sentence(space, rng.below(4) == 0 ? read_back::damaged(text, rng) : read_back::damaged_words(text, rng));
     };
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < read_back::rounds / 5; ++i) {
         const auto fault = i % 4 == 0 ? fault_in(described) : i % 4 == 1 ? fault_in(plain) : i % 4 == 2 ? fault_in(many) : fault_in(kernel);
         REQUIRE_MESSAGE(fault.empty(), fault);
     }

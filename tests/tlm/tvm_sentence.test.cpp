@@ -98,12 +98,7 @@ TEST_CASE("tvm sentence: what is no sentence is an error, whatever the words") {
     const std::vector<std::string> words{
         "SP", "SPC", "RE", "FU", "AN", "CA", "PR", "CLS", "VECS", "FFSP", "CHR", "0", "1", "-3", "7", "9223372036854775807", "x", "PPT"};
     augur::random_engine rng(2);
-#ifdef AUGUR_TEST_SLOW
-    constexpr int rounds = 1'000'000;
-#else
-    constexpr int rounds = 20'000;
-#endif
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < read_back::rounds; ++i) {
         std::string text;
         for (auto n = rng.below(24); n > 0; --n) text += words[rng.below(words.size())] + " ";
         const auto fault = read_back::ansor(text);
@@ -115,13 +110,8 @@ TEST_CASE("tvm sentence: damaged sentences and lines are refused, or read as wha
     const auto of_ansor = vectors::load("tlm_ansor_sentence.json"), of_meta = vectors::load("tlm_meta_sentence.json");
     const auto steps = of_ansor["text"].get<std::string>(), line = of_meta["record_line"].get<std::string>(),
                text = of_meta["text"].get<std::string>();
-#ifdef AUGUR_TEST_SLOW
-    constexpr int rounds = 1'000'000;
-#else
-    constexpr int rounds = 5000;
-#endif
     augur::random_engine rng(3);
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < read_back::rounds / 4; ++i) {
         const auto whole = rng.below(2) == 0 ? line : read_back::damaged(line, rng);
         const auto fault = i % 2 == 0 ? read_back::ansor(rng.below(2) == 0 ? read_back::damaged(steps, rng) : read_back::damaged_words(steps, rng))
                                       : read_back::meta_schedule(whole, rng.below(2) == 0 ? text : read_back::damaged_words(text, rng));

@@ -163,12 +163,7 @@ TEST_CASE("vocabulary: damaged tokenizer.json never crashes and is never read as
     const auto v = small_vocabulary(tlm::number_form::words);
     const auto good = v.to_json();
     augur::random_engine rng(5);
-#ifdef AUGUR_TEST_SLOW
-    constexpr int rounds = 1'000'000;
-#else
-    constexpr int rounds = 20'000;
-#endif
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < read_back::rounds; ++i) {
         const auto fault = read_back::tokenizer(read_back::damaged(good, rng));
         REQUIRE_MESSAGE(fault.empty(), fault);
     }

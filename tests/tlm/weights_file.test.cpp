@@ -201,12 +201,7 @@ TEST_CASE("weights file: a damaged config.json never crashes and is never read a
     const auto good = tlm::config_json({4096, 512, 4, 256, 4, 1024}, tlm::sentence_form::compact);
     CHECK(tlm::read_config_json(good));
     augur::random_engine rng(5);
-#ifdef AUGUR_TEST_SLOW
-    constexpr int rounds = 1'000'000;
-#else
-    constexpr int rounds = 20'000;
-#endif
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < read_back::rounds; ++i) {
         const auto fault = read_back::config(read_back::damaged(good, rng));
         REQUIRE_MESSAGE(fault.empty(), fault);
     }
