@@ -251,7 +251,8 @@ void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const opera
     using shape = cut<Tile>;
     using largest = typename shape::largest;
     constexpr std::ptrdiff_t full = shape::full, small = 48;
-    constexpr std::ptrdiff_t m_block = 384; // rows of A that fit in the second-level cache
+    constexpr std::ptrdiff_t m_block = 384;  // rows of A that fit in the second-level cache
+    constexpr std::ptrdiff_t two_tiles = 10; // rows whose halves hide the latency of a multiply-add; with two tiles the next panel is fetched early
     alignas(64) float room[k_block * full];
     shape::blocks(k, [&](std::ptrdiff_t k0, std::ptrdiff_t depth) {
         const gemm_start from_c{c, ldc}, &add = k0 > 0 ? from_c : start;
@@ -272,14 +273,20 @@ void gemm_loop(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k, const opera
                     pack<full>(room, from, b, depth, used, width);
                 }
                 const auto& tiles = vectors == 1 ? tile_column<Tile, 1> : tile_column<Tile, 2>;
+                const std::ptrdiff_t height =
+                    packed != nullptr && m1 - m0 >= two_tiles && m1 - m0 <= largest::rows ? 2 : (m1 - m0 + largest::rows - 1) / largest::rows;
+                const std::ptrdiff_t share = packed != nullptr && height > 1 && n0 + full < n ? (full + height - 1) / height : 0;
                 std::ptrdiff_t i = m0;
-                for (std::ptrdiff_t left = (m1 - m0 + largest::rows - 1) / largest::rows; left > 0; --left) { // tiles of nearly equal height
+                for (std::ptrdiff_t left = height; left > 0; --left) { // tiles of nearly equal height
                     const std::ptrdiff_t rows = (m1 - i + left - 1) / left;
                     strip at{{a.data + i * a.row + k0 * a.col, a.row, a.col}, nullptr, 0};
                     at.prefetch = at.data;
                     if (n0 == 0 && left > 1) { // for later panels the rows are in the cache
                         at.prefetch += (a.col == 1 ? rows : 2 * rows - 1) * a.row;
                         at.stride = a.col == 1 ? rows : a.col;
+                    } else if (share > 0) { // the next panel comes from memory while this one is multiplied, a share by each tile
+                        at.prefetch = panel + depth * width + (height - left) * depth * share;
+                        at.stride = share;
                     }
                     const gemm_start from_start{add.data == nullptr ? nullptr : add.data + i * add.row + n0, add.row};
                     tiles[static_cast<std::size_t>(rows - 1)](depth, at, panel, width, c + i * ldc + n0, ldc, from_start, last);

@@ -57,6 +57,8 @@ struct panel_tile {
     std::ptrdiff_t y_row = 0;
     float* sums = nullptr; ///< instead of y, with panel_end::sums
     std::ptrdiff_t sums_row = 0;
+    const T* ahead = nullptr; ///< with panel_end::sums: step s fetches ahead + s * ahead_step into the cache, of the panel that is next
+    std::ptrdiff_t ahead_step = 0;
 };
 
 namespace detail {
@@ -187,6 +189,8 @@ struct avx512_bf16_panel {
             for (int v = 0; v < V; ++v) sum[r][v] = P::load(from + v * P::lanes);                                                                    \
         }                                                                                                                                            \
         const std::ptrdiff_t row = t.a_row, steps = t.steps;                                                                                         \
+        [[maybe_unused]] const P::number* ahead = t.ahead;                                                                                           \
+        [[maybe_unused]] const std::ptrdiff_t ahead_step = t.ahead_step;                                                                             \
         const P::number* from = t.a;                                                                                                                 \
         for (std::ptrdiff_t s = 0; s < t.count; ++s, from += t.a_segment) {                                                                          \
             const P::number* b = t.segments[s] + t.offset;                                                                                           \
@@ -194,6 +198,10 @@ struct avx512_bf16_panel {
             const P::number* a = from;                                                                                                               \
             for (std::ptrdiff_t k = 0; k < steps; ++k, a += P::pair, b += P::pair * P::lanes * V) {                                                  \
                 decltype(P::weights(b)) w[V];                                                                                                        \
+                if constexpr (End == panel_end::sums) {                                                                                              \
+                    __builtin_prefetch(ahead);                                                                                                       \
+                    ahead += ahead_step;                                                                                                             \
+                }                                                                                                                                    \
                 AUGUR_UNROLL                                                                                                                         \
                 for (int v = 0; v < V; ++v) {                                                                                                        \
                     w[v] = P::weights(b + v * P::pair * P::lanes);                                                                                   \
@@ -255,7 +263,7 @@ struct panel_kernels {
             if (m > 0) by_rows[static_cast<std::size_t>(m - 1)](t);
             return;
         }
-        const T *const a = t.a, *const x = t.x;
+        const T *const a = t.a, *const x = t.x, *const ahead = t.ahead;
         const float* const* const init = t.init;
         T* const y = t.y;
         float* const sums = t.sums;
@@ -271,8 +279,10 @@ struct panel_kernels {
             t.x += t.x == nullptr ? 0 : r * t.x_row;
             t.y += t.y == nullptr ? 0 : r * t.y_row;
             t.sums += t.sums == nullptr ? 0 : r * t.sums_row;
+            t.ahead += t.steps * t.ahead_step;
         }
         t.a = a;
+        t.ahead = ahead;
         t.x = x;
         t.init = init;
         t.y = y;

@@ -136,8 +136,14 @@ void panel_layer(const panel_kernels<T>& kernels, panel_end end, std::ptrdiff_t 
     t.x_row = rows.x_row;
     t.y_row = rows.y_row;
     t.sums_row = rows.sums_row;
+    const std::ptrdiff_t tiles = m > kernels.rows ? (m + kernels.rows - 1) / kernels.rows : 1;
+    const std::ptrdiff_t share = (kernels.width * kernels.pair + tiles - 1) / tiles;
+    const bool in_lines = share * static_cast<std::ptrdiff_t>(sizeof(T)) <= 64; // a step of a tile fetches one line
     for (std::ptrdiff_t p = 0; p < packed.panels; ++p) {
+        const bool next = in_lines && p + 1 < packed.panels; // it comes from memory while this one is multiplied, a share by each tile
         t.offset = p * packed.panel_size;
+        t.ahead = segment + t.offset + (next ? packed.panel_size : 0);
+        t.ahead_step = next ? share : 0;
         t.init_offset = p * kernels.width;
         t.x = rows.x == nullptr ? nullptr : rows.x + p * kernels.width;
         t.y = rows.y == nullptr ? nullptr : rows.y + p * kernels.width;
