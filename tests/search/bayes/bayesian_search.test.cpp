@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string>
@@ -249,7 +251,8 @@ TEST_CASE("bayesian_search: a search that only observes what another one did goe
 }
 
 TEST_CASE("bayesian_search: the choice is that of a full pass, and of one point that of the highest acquisition") {
-    // Greedy choice by hand from the public parts, over the whole space as candidates.
+    // Greedy choice by hand from the public parts, over the whole space as candidates; the last `local` points among those one decision away from the
+    // fastest known one.
     const toy::described_space space;
     std::vector<decision_vector> all;
     augur::for_each_leaf(space, 100000, [&](std::span<const std::uint64_t> p) { return all.emplace_back(p.begin(), p.end()), true; });
@@ -257,9 +260,17 @@ TEST_CASE("bayesian_search: the choice is that of a full pass, and of one point 
     std::vector<measured_decisions> known;
     for (std::size_t i = 0; i < all.size(); i += 9)
         known.push_back({all[i], 1 + 0.1 * static_cast<double>(all[i][1] * all[i][1]) + 0.3 * static_cast<double>(all[i][0])});
-    for (const auto by : {acquisition::log_expected_improvement, acquisition::upper_confidence_bound}) {
+    const auto fastest = std::min_element(known.begin(), known.end(), [](const auto& a, const auto& b) { return a.latency < b.latency; })->decisions;
+    const auto is_near = [&](const decision_vector& p) {
+        return p.size() == fastest.size() && std::inner_product(p.begin(), p.end(), fastest.begin(), 0, std::plus<>(), std::not_equal_to<>()) == 1;
+    };
+    for (const auto& [by, share] : {std::pair{acquisition::log_expected_improvement, 0.0},
+                                    {acquisition::log_expected_improvement, 0.5},
+                                    {acquisition::upper_confidence_bound, 0.0},
+                                    {acquisition::upper_confidence_bound, 1.0}}) {
         bayesian_options o = small(by);
         o.range = infinity;
+        o.local = share;
         bayesian_search<> search(o);
         search.observe(known);
         const auto chosen = search.propose(space, flat, 6, rng);
@@ -297,7 +308,15 @@ TEST_CASE("bayesian_search: the choice is that of a full pass, and of one point 
                 CHECK(search.expected_latency(left[c]) ==
                       doctest::Approx(std::exp(-shift - scale * means[static_cast<Eigen::Index>(c)])).epsilon(1e-6));
         }
+        const auto n_known = known.size();
+        const auto local =
+            static_cast<std::size_t>(share * static_cast<double>(n_known + 6)) - static_cast<std::size_t>(share * static_cast<double>(n_known));
         for (const auto& p : *chosen) {
+            const auto place = static_cast<std::size_t>(std::find(chosen->begin(), chosen->end(), p) - chosen->begin());
+            const auto untaken = [&](const decision_vector& q) {
+                return std::find(chosen->begin(), chosen->end(), q) >= chosen->begin() + static_cast<std::ptrdiff_t>(place);
+            };
+            const bool nearby = place >= 6 - local && std::any_of(left.begin(), left.end(), [&](const auto& q) { return untaken(q) && is_near(q); });
             const auto posterior = process->posterior(inputs);
             double highest = -infinity, own = -infinity;
             Eigen::Index at = -1;
@@ -306,12 +325,12 @@ TEST_CASE("bayesian_search: the choice is that of a full pass, and of one point 
                 const double sd = std::sqrt(posterior.variance[i]);
                 const double value = by == acquisition::upper_confidence_bound ? augur::upper_confidence_bound(posterior.mean[i], sd, o.beta)
                                                                                : augur::log_expected_improvement(posterior.mean[i], sd, y.maxCoeff());
-                const bool taken = std::find(chosen->begin(), chosen->end(), left[c]) < std::find(chosen->begin(), chosen->end(), p);
-                if (!taken) highest = (std::max)(highest, value);
+                if (untaken(left[c]) && (!nearby || is_near(left[c]))) highest = (std::max)(highest, value);
                 if (left[c] == p) own = value, at = i;
             }
             REQUIRE(at >= 0);
             CHECK(own >= highest - 1e-9);
+            if (nearby) CHECK(is_near(p));
             REQUIRE(process->add(inputs.col(at), posterior.mean[at]));
         }
     }

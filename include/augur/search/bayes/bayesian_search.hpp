@@ -46,7 +46,7 @@ namespace augur::inline v0 {
 /// slower by an order of magnitude the process would spend itself on them. Hyper-parameters are fitted anew for each proposal. A batch is chosen one
 /// point after the other, each under hallucinated labels of those before (`batch_posterior`). Hallucination only lowers the acquisition value
 /// of a candidate, so values are updated lazily, for the candidate on top only; for EI and GP-BUCB the batch equals that of a full update, for qEI up to
-/// the noise of its samples.
+/// the noise of its samples. A share of the points (`local`) is chosen among those that differ from the fastest point in one decision.
 ///
 /// Failed points (a latency that is no positive finite number) have no label. A second process is fitted to labels of 1 for a
 /// success and 0 for a failure. Its mean, clamped to [`least_chance`, 1], is taken as the probability of success, and its logarithm is added to the log
@@ -75,7 +75,7 @@ template <bulk_executor E = serial_executor>
 class bayesian_search {
 public:
     /// pre: options.candidates, parents, samples >= 1; initial >= 1 or prior_mean; max_points and fit_points >= 2; 0 <= mutated <= 1;
-    /// 0 < least_chance <= 1; beta >= 0; range > 0
+    /// 0 < least_chance <= 1; beta >= 0; range > 0; 0 <= local <= 1
     explicit bayesian_search(bayesian_options options = {}) : options_(std::move(options)) { check(); }
     /// pre: `executor` outlives the strategy
     bayesian_search(bayesian_options options, E& executor) : options_(std::move(options)), executor_(executor) { check(); }
@@ -124,13 +124,16 @@ private:
         std::vector<double> prior;                    ///< (m) of the candidates
         Eigen::MatrixXd known;                        ///< (d, measured)
         Eigen::MatrixXd inputs;                       ///< (d, m) the candidates
+        std::vector<std::size_t> near;                ///< candidates one decision away from the fastest point
         std::size_t batch = 0;                        ///< how many are chosen
+        std::size_t local = 0;                        ///< of them, among `near`
     };
 
     void check() const {
         AUGUR_ASSERT((options_.initial >= 1 || options_.prior_mean) && options_.candidates >= 1 && options_.parents >= 1 && options_.samples >= 1 &&
                          options_.max_points >= 2 && options_.fit_points >= 2 && options_.mutated >= 0 && options_.mutated <= 1 &&
-                         options_.range > 0 && options_.least_chance > 0 && options_.least_chance <= 1 && options_.beta >= 0,
+                         options_.range > 0 && options_.local >= 0 && options_.local <= 1 && options_.least_chance > 0 &&
+                         options_.least_chance <= 1 && options_.beta >= 0,
                      "bayesian_search: options");
     }
 
@@ -171,6 +174,11 @@ private:
         p.inputs = encoded.points.rightCols(static_cast<Eigen::Index>(candidates.points.size()));
         p.known = encoded.points.leftCols(static_cast<Eigen::Index>(p.measured.size()));
         p.batch = (std::min)(n, candidates.points.size());
+        const auto share = [&](std::size_t points) { return static_cast<std::size_t>(options_.local * static_cast<double>(points)); };
+        p.local = share(observed_.size() + p.batch) - share(observed_.size()); // so that small batches have their share in turn
+        const auto fastest =
+            std::min_element(p.successes.begin(), p.successes.end(), [&](std::size_t a, std::size_t b) { return observed_.before(a, b); });
+        if (p.local > 0 && fastest != p.successes.end()) p.near = detail::one_decision_away(observed_.decisions(*fastest), candidates.points);
 
         std::vector<double> expected;
         const auto chosen = choose_encoded(p, rng, expected);
@@ -226,7 +234,7 @@ private:
         const double best = (labels.maxCoeff() - m->shift) / m->scale;
         const auto mean = [&](std::size_t c) { return posterior.mean(c) + report_.prior_slope * p.prior[c] / m->scale; };
         const auto log_valid = [&](std::size_t c) { return log_chance[static_cast<Eigen::Index>(c)]; };
-        auto chosen = detail::choose_by_acquisition(posterior, p.batch, options_, best, mean, log_valid, rng);
+        auto chosen = detail::choose_by_acquisition(posterior, p.batch, options_, best, mean, log_valid, p.near, p.local, rng);
         for (const std::size_t c : chosen) expected.push_back(std::exp(-(m->shift + m->scale * mean(c))));
         return chosen;
     }

@@ -41,6 +41,9 @@ struct bayesian_options {
     /// Labels are -ln(seconds). A label more than `range` below the best one is raised to that limit, so a point slower than e^range times the best
     /// latency counts as just that slow. Above 0; infinity: no limit. Not applied where the prior mean has a positive slope.
     double range = 1;
+    /// Share of the points that are chosen among those one decision away from the fastest measured point, as far as there are such. Between 0 and 1;
+    /// docs/results/search.md compares 0, the default and 1.
+    double local = 0.5;
     double least_chance = 0.01; ///< a point counts as valid with at least this probability
     mutation_weights weights = mutation_weights::cpu();
     gp_fit_options fit{};

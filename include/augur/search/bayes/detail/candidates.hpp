@@ -82,6 +82,18 @@ template <class Space, class E>
     return out;
 }
 
+/// Those of some points that differ from one in a single decision.
+[[nodiscard]] inline std::vector<std::size_t> one_decision_away(std::span<const std::uint64_t> from, std::span<const decision_vector> points) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        if (points[i].size() != from.size()) continue;
+        std::size_t others = 0;
+        for (std::size_t k = 0; k < from.size() && others < 2; ++k) others += points[i][k] != from[k] ? 1U : 0U;
+        if (others == 1) out.push_back(i);
+    }
+    return out;
+}
+
 } // namespace augur::inline v0::detail
 
 #endif

@@ -25,33 +25,49 @@
 namespace augur::inline v0::detail {
 
 /// Chooses n candidates, each time the one whose `value` is highest, of equal ones the first. `chosen(c)` sees each before it is hallucinated.
-/// pre: n <= posterior.size()
+///
+/// @param near   distinct candidates    @param local  of the n: the last ones, chosen among `near` as long as there are such
+/// pre: n <= posterior.size(), local <= n
 template <class Value, class Chosen>
-[[nodiscard]] std::vector<std::size_t> choose_batch(batch_posterior& posterior, std::size_t n, const Value& value, const Chosen& chosen) {
+[[nodiscard]] std::vector<std::size_t> choose_batch(batch_posterior& posterior, std::size_t n, const Value& value, const Chosen& chosen,
+                                                    const std::vector<std::size_t>& near = {}, std::size_t local = 0) {
     struct bid {
         double value;
         std::size_t candidate;
         bool operator<(const bid& other) const { return value != other.value ? value < other.value : candidate > other.candidate; }
     };
     std::vector<std::size_t> out;
-    std::priority_queue<bid> bids;
-    const auto offer = [&](std::size_t c) {
+    std::vector<bool> taken(posterior.size(), false);
+    const auto offer = [&](std::priority_queue<bid>& bids, std::size_t c) {
         const double v = value(c);
         bids.push({std::isnan(v) ? -std::numeric_limits<double>::infinity() : v, c});
     };
-    for (std::size_t c = 0; c < posterior.size(); ++c) offer(c);
-    while (posterior.chosen() < n) {
-        const std::size_t c = bids.top().candidate;
-        bids.pop();
-        if (!posterior.current(c)) {
-            posterior.follow(c);
-            offer(c);
-            continue;
+    const auto choose_from = [&](std::priority_queue<bid>& bids, std::size_t until) {
+        while (posterior.chosen() < until && !bids.empty()) {
+            const std::size_t c = bids.top().candidate;
+            bids.pop();
+            if (taken[c]) continue;
+            if (!posterior.current(c)) {
+                posterior.follow(c);
+                offer(bids, c);
+                continue;
+            }
+            chosen(c);
+            posterior.choose(c);
+            taken[c] = true;
+            out.push_back(c);
         }
-        chosen(c);
-        posterior.choose(c);
-        out.push_back(c);
+    };
+    std::priority_queue<bid> everywhere, nearby;
+    for (std::size_t c = 0; c < posterior.size(); ++c) offer(everywhere, c);
+    choose_from(everywhere, n - local);
+    if (local == 0) return out;
+    for (const std::size_t c : near) {
+        posterior.follow(c);
+        offer(nearby, c);
     }
+    choose_from(nearby, n);
+    choose_from(everywhere, n);
     return out;
 }
 template <class Value>
@@ -64,15 +80,20 @@ template <class Value>
 /// @param best       the highest label
 /// @param mean       of the label of a candidate, a function
 /// @param log_valid  the logarithm of the chance that a candidate is valid, a function
+/// @param near, local  as above
 template <class Mean, class Valid>
 [[nodiscard]] std::vector<std::size_t> choose_by_acquisition(batch_posterior& posterior, std::size_t n, const bayesian_options& options, double best,
-                                                             const Mean& mean, const Valid& log_valid, random_engine& rng) {
+                                                             const Mean& mean, const Valid& log_valid, const std::vector<std::size_t>& near,
+                                                             std::size_t local, random_engine& rng) {
+    const auto ignore = [](std::size_t) {};
     if (options.by == acquisition::upper_confidence_bound)
-        return choose_batch(posterior, n,
-                            [&](std::size_t c) { return upper_confidence_bound(mean(c), posterior.deviation(c), options.beta) + log_valid(c); });
+        return choose_batch(
+            posterior, n, [&](std::size_t c) { return upper_confidence_bound(mean(c), posterior.deviation(c), options.beta) + log_valid(c); }, ignore,
+            near, local);
     if (options.by == acquisition::log_expected_improvement)
-        return choose_batch(posterior, n,
-                            [&](std::size_t c) { return log_expected_improvement(mean(c), posterior.deviation(c), best) + log_valid(c); });
+        return choose_batch(
+            posterior, n, [&](std::size_t c) { return log_expected_improvement(mean(c), posterior.deviation(c), best) + log_valid(c); }, ignore, near,
+            local);
     const auto samples = static_cast<Eigen::Index>(options.samples);
     const Eigen::MatrixXd normals = standard_normals(samples, static_cast<Eigen::Index>(n), rng);
     Eigen::ArrayXd reached = Eigen::ArrayXd::Constant(samples, best);
@@ -85,7 +106,7 @@ template <class Mean, class Valid>
         const double gain = (sampled(c) - reached).max(0.0).mean();
         return (gain > 0 ? std::log(gain) : log_expected_improvement(mean(c), posterior.deviation(c), reached.mean())) + log_valid(c);
     };
-    return choose_batch(posterior, n, improvement, [&](std::size_t c) { reached = reached.max(sampled(c)); });
+    return choose_batch(posterior, n, improvement, [&](std::size_t c) { reached = reached.max(sampled(c)); }, near, local);
 }
 
 /// Chooses n candidates by their scores alone: in units of their deviation these are taken to have a correlation of 0.8 with the labels, and a process
