@@ -5,11 +5,13 @@
 #ifdef AUGUR_HEADROOM_PROGRAM // else there is no Eigen
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -110,6 +112,46 @@ TEST_CASE("headroom: tables of some of the guides") {
     for (const auto& t : tables) CHECK(!contains(t.title, "hard")); // without random search no kernel is hard
     CHECK(contains(chart_of(*read), "</svg>"));
     CHECK(find_guide("grid") == guides.size());
+}
+
+TEST_CASE("headroom: two runs of a kernel are one kernel in means and intervals, and the better of their bests is the best") {
+    // (kernel, latency of all random trials, of all trials of the trees); the best of kernel b is found by the second run
+    const std::vector<std::tuple<std::string, double, double>> runs{{"a", 4, 2}, {"b", 9, 3}, {"a", 2, 2}, {"b", 3, 1}};
+    std::vector<kernel_record> records;
+    for (const auto& [name, random, trees] : runs) {
+        kernel_record r;
+        r.kernel = r.label = name;
+        r.searches[find_guide("random")].latencies.assign(64, random);
+        r.searches[find_guide("trees")].latencies.assign(64, trees);
+        records.push_back(std::move(r));
+    }
+    records[1].best_elsewhere = 1;
+    table_options options;
+    options.hard = {"a", "b"};
+    options.own = 2;
+    const auto row_of = [&](const std::string& title, const std::string& search) {
+        for (const auto& t : tables_of(records, options))
+            for (const auto& row : t.rows)
+                if (t.title.starts_with(title) && row[0] == search) return row;
+        return std::vector<std::string>();
+    };
+    // trees over random: 2 and 1 of kernel a, 3 and 3 of kernel b. Two standard errors of two logarithms are their difference.
+    const double a = std::sqrt(2.0 * 1.0), b = 3, mean = std::sqrt(a * b), factor = b / a;
+    const auto ratio = row_of("How much faster a search is than random", "trees");
+    REQUIRE(ratio.size() == 7);
+    char expected[80];
+    std::snprintf(expected, sizeof expected, "%.3f (%.3f to %.3f)", mean, mean / factor, mean * factor);
+    CHECK(ratio[4] == expected);
+    const auto share = row_of("Geometric mean of the share", "trees"); // 1 of kernel a in both runs, 1 / 3 and 1 of kernel b
+    REQUIRE(share.size() == 7);
+    CHECK(contains(share[4], "0.760 ("));
+    std::size_t listed = 0;
+    for (const auto& t : tables_of(records, options))
+        if (t.title == "Kernels") listed = t.rows.size() - 1;
+    CHECK(listed == 2);
+    options.over = find_guide("trees");
+    CHECK(row_of("How much faster a search is than trees", "random").size() == 7);
+    CHECK(row_of("Geometric mean of the share of the best known latency and its 95 % interval, easy", "trees").empty());
 }
 
 TEST_CASE("headroom: the hard kernels of records are those for which random search does worst") {

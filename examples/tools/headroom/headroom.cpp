@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -31,7 +32,9 @@ struct wishes {
     std::string folder, language, weights, hard_of;
     std::vector<std::string> known_logs; ///< empty: one is measured
     std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
-    std::size_t easy = 0;   ///< kernels beside the hard ones
+    std::size_t easy = 0;            ///< kernels beside the hard ones
+    std::vector<std::string> beside; ///< folders of other runs of the same kernels, for tables
+    table_options tables;
     std::size_t most = 256; ///< trials of a guide
     std::size_t share = 1;  ///< of the trials of a guide, one in so many
     bool tables_only = false;
@@ -85,6 +88,14 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
+    flags.add_texts("beside", "FOLDER", "folder of a run of the same kernels with another seed: joins the tables; may be given again", w.beside);
+    flags.add("over", "NAME", "search that tables compare the others with; default: the first that all kernels have",
+              [&](std::string_view text) -> augur::result<void> {
+                  w.tables.over = find_guide(text);
+                  if (w.tables.over == guides.size())
+                      return error{errc::invalid_argument, "expected one of " + guide_names() + ", got '" + examples::shown(text) + "'"};
+                  return {};
+              });
     flags.add_switch("quick", "one kernel of each network and an eighth of the trials: shows that it works, in five minutes", quick);
     flags.add_switch("recorded", "only kernels that the folder has records of: adds searches to them", w.only_recorded);
     flags.add_switch("tables", "measure nothing; make tables and chart of what is there", w.tables_only);
@@ -224,17 +235,30 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
 }
 
 /// Writes tables and chart into the folder, and prints the tables that are not of single searches.
-augur::result<void> show(const wishes& w, std::span<const kernel_record> records) {
-    const auto tables = tables_of(records);
+augur::result<void> show(const wishes& w, std::vector<kernel_record> records) {
+    auto options = w.tables;
+    options.own = records.size();
+    for (const auto& folder : w.beside) {
+        auto others = read_records(folder + "/kernels.jsonl");
+        if (!others) return others.error();
+        for (auto& r : *others) records.push_back(std::move(r));
+    }
+    std::map<std::string, double> best;
+    for (const auto& r : records) {
+        const auto [at, first] = best.emplace(r.kernel, r.best());
+        if (!first) at->second = (std::min)(at->second, r.best());
+    }
+    for (auto& r : records) r.best_elsewhere = best[r.kernel];
+    const auto tables = tables_of(records, options);
     if (auto written = augur::replace_file(w.folder + "/tables.md", markdown_of(tables)); !written) return written;
-    if (auto written = augur::replace_file(w.folder + "/chart.svg", chart_of(records)); !written) return written;
+    if (auto written = augur::replace_file(w.folder + "/chart.svg", chart_of(records, options)); !written) return written;
     for (std::size_t t = 0; t < tables.size() && !tables[t].title.starts_with("Share of the best known latency, "); ++t)
         std::printf("\n%s\n\n%s", tables[t].title.c_str(), examples::table_text(tables[t].rows).c_str());
     std::printf("\nall tables: %s/tables.md, chart: %s/chart.svg\n", w.folder.c_str(), w.folder.c_str());
     return {};
 }
 
-int run(const wishes& w) {
+int run(wishes w) {
     examples::catch_signals();
     const auto failed = [](const error& why) { return examples::complain("headroom", why, examples::failed); };
     std::error_code wrong;
@@ -266,6 +290,8 @@ int run(const wishes& w) {
         auto hard = hard_kernels(*others, w.easy);
         if (!hard) return examples::complain("headroom", {hard.error().code, w.hard_of + ": " + hard.error().detail}, examples::misuse);
         kernels = *std::move(hard);
+        const auto only_hard = hard_kernels(*others);
+        for (const auto& [network, k] : *only_hard) w.tables.hard.push_back(k.text());
     }
     bool known = !w.known_logs.empty();
     for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,8 +81,9 @@ struct kernel_record {
     double untuned = 0;                                ///< timed again with the winners of the last run; 0: it failed
     std::array<guided_search, guides.size()> searches; ///< by guide; without latencies: not measured
     std::vector<double> picks; ///< Crop's best four of 512 random schedules, measured, in its order; infinity: failed; empty: no machine was given
+    double best_elsewhere = std::numeric_limits<double>::infinity(); ///< the best that another run of the same kernel found; not in the file
 
-    /// The least latency of any trial, pick, or the untuned schedule.
+    /// The least latency of any trial, pick, or the untuned schedule, also of other runs.
     [[nodiscard]] double best() const;
 };
 
@@ -111,10 +113,17 @@ struct titled_table {
     std::string title;
     std::vector<std::vector<std::string>> rows;
 };
-/// Shares by guide and number of trials over the kernels, then the kernels one by one.
-[[nodiscard]] std::vector<titled_table> tables_of(std::span<const kernel_record> records);
+/// What tables are made of beside the records.
+struct table_options {
+    std::vector<std::string> hard; ///< `kernel_record::kernel` of the hard kernels; empty: the half where random search does worst
+    std::size_t own =
+        std::numeric_limits<std::size_t>::max(); ///< so many records are listed one by one; the others are runs of the same kernels with other seeds
+    std::size_t over = guides.size();            ///< the guide that the others are compared with; `guides.size()`: the first that all records have
+};
+/// Shares by guide and number of trials over the kernels, then the kernels one by one. Of several records of a kernel the geometric mean counts.
+[[nodiscard]] std::vector<titled_table> tables_of(std::span<const kernel_record> records, const table_options& options = {});
 [[nodiscard]] std::string markdown_of(std::span<const titled_table> tables);
 /// The median share over trials, a curve a guide, for the hard and the easy kernels: one SVG image.
-[[nodiscard]] std::string chart_of(std::span<const kernel_record> records);
+[[nodiscard]] std::string chart_of(std::span<const kernel_record> records, const table_options& options = {});
 
 #endif

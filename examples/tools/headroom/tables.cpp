@@ -53,16 +53,45 @@ std::size_t trials_of(std::span<const kernel_record> records, std::size_t g) {
     return least;
 }
 
-bool has_random(const std::vector<std::size_t>& measured) { return !measured.empty() && measured[0] == 0; }
+/// Whether something tells hard kernels from easy ones.
+bool has_kinds(const std::vector<std::size_t>& measured, const table_options& options) {
+    return !options.hard.empty() || (!measured.empty() && measured[0] == 0);
+}
 
-/// For each kernel: whether random search has less than the median share after 16 trials.
-std::vector<bool> hard_ones(std::span<const kernel_record> records) {
+/// For each kernel: whether it is named, or, without names, whether random search has less than the median share after 16 trials.
+std::vector<bool> hard_ones(std::span<const kernel_record> records, std::span<const std::string> named = {}) {
+    if (!named.empty()) {
+        std::vector<bool> out;
+        for (const auto& r : records) out.push_back(std::find(named.begin(), named.end(), r.kernel) != named.end());
+        return out;
+    }
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < records.size(); ++i) order.emplace_back(share_of(records[i], 0, hardness_trials), i);
     std::sort(order.begin(), order.end());
     std::vector<bool> out(records.size(), false);
     for (std::size_t i = 0; i < records.size() / 2; ++i) out[order[i].second] = true;
     return out;
+}
+
+/// A value of each kernel of some records, the geometric mean over the records of a kernel: an interval is over kernels, not over their runs.
+template <class F>
+std::vector<double> by_kernel(std::span<const kernel_record> records, const F& value_of, const std::vector<bool>& chosen) {
+    std::vector<std::string_view> names;
+    std::vector<double> sums, counts;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (!chosen[i]) continue;
+        const double value = value_of(records[i]);
+        const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), records[i].kernel) - names.begin());
+        if (at == names.size()) {
+            names.emplace_back(records[i].kernel);
+            sums.push_back(0);
+            counts.push_back(0);
+        }
+        sums[at] += std::log(value);
+        ++counts[at];
+    }
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] = std::exp(sums[k] / counts[k]);
+    return sums;
 }
 
 /// The geometric mean of shares, and its interval: two standard errors of the mean logarithm. A kernel without a success makes it 0.
@@ -133,15 +162,21 @@ augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_reco
     return out;
 }
 
-std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
+std::vector<titled_table> tables_of(std::span<const kernel_record> records, const table_options& options) {
     std::vector<titled_table> out;
-    const auto hard = hard_ones(records);
+    const auto hard = hard_ones(records, options.hard);
+    auto easy = hard;
+    easy.flip();
     const auto measured = measured_guides(records);
+    const bool kinds = has_kinds(measured, options), randomly = !measured.empty() && measured[0] == 0;
+    const std::size_t over = std::find(measured.begin(), measured.end(), options.over) != measured.end() ? options.over
+                             : measured.empty()                                                          ? guides.size()
+                                                                                                         : measured[0];
     std::set<std::string> machines;
     for (const auto& r : records) machines.insert(augur::machine_label(r.machine));
 
     for (const std::string group : {"all", "hard", "easy"}) {
-        if (group != "all" && !has_random(measured)) break; // nothing tells which are hard
+        if (group != "all" && !kinds) break;
         titled_table t{"Share of the best known latency after a number of trials, " + group + " kernels", {{"trials"}}};
         for (const auto g : measured)
             for (const char* statistic : {" median", " lowest"}) t.rows[0].push_back(std::string(guides[g].name) + statistic);
@@ -160,39 +195,49 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
         out.push_back(std::move(t));
     }
     for (const bool only_hard : {true, false}) {
-        if (!has_random(measured)) break;
-        titled_table t{std::string("Geometric mean of the share of the best known latency and its 95 % interval, ") + (only_hard ? "hard" : "easy") +
-                           " kernels",
-                       {{"search"}}};
-        for (const std::size_t n : mean_milestones) t.rows[0].push_back(std::to_string(n));
+        const auto& chosen = only_hard ? hard : easy;
+        if (!kinds || std::find(chosen.begin(), chosen.end(), true) == chosen.end()) continue;
+        const std::string kernels = std::string(", ") + (only_hard ? "hard" : "easy") + " kernels";
+        std::vector<std::string> head{"search"};
+        for (const std::size_t n : mean_milestones) head.push_back(std::to_string(n));
+        titled_table means{"Geometric mean of the share of the best known latency and its 95 % interval" + kernels, {head}};
+        titled_table ratios{"How much faster a search is than " + std::string(guides[over].name) +
+                                " after a number of trials (geometric mean, 95 % interval)" + kernels,
+                            {head}};
         for (const auto g : measured) {
-            std::vector<std::string> row{std::string(guides[g].name)};
+            std::vector<std::string> mean{std::string(guides[g].name)}, ratio = mean;
             for (const std::size_t n : mean_milestones) {
-                std::vector<double> shares;
-                for (std::size_t i = 0; i < records.size(); ++i)
-                    if (hard[i] == only_hard) shares.push_back(share_of(records[i], g, n));
-                row.push_back(n > trials_of(records, g) || shares.empty() ? "-" : mean_text(shares));
+                const bool one = n <= trials_of(records, g), both = one && n <= trials_of(records, over);
+                mean.push_back(!one ? "-" : mean_text(by_kernel(records, [&](const kernel_record& r) { return share_of(r, g, n); }, chosen)));
+                ratio.push_back(
+                    !both ? "-"
+                          : mean_text(by_kernel(records, [&](const kernel_record& r) { return share_of(r, g, n) / share_of(r, over, n); }, chosen)));
             }
-            t.rows.push_back(std::move(row));
+            means.rows.push_back(std::move(mean));
+            if (g != over) ratios.rows.push_back(std::move(ratio));
         }
-        out.push_back(std::move(t));
+        out.push_back(std::move(means));
+        if (ratios.rows.size() > 1) out.push_back(std::move(ratios));
     }
     // winners of one run were timed next to each other, those of another run were not
     titled_table winners{"How much faster the winner of a search is, timed again, than that of " +
-                             std::string(measured.empty() ? "" : guides[measured[0]].name) + " (geometric mean, 95 % interval)",
+                             std::string(measured.empty() ? "" : guides[over].name) + " (geometric mean, 95 % interval)",
                          {{"search", "kernels", "all", "hard", "easy"}}};
     for (const auto g : measured) {
-        std::array<std::vector<double>, 3> ratios; // all, hard, easy
+        std::vector<bool> timed, timed_hard, timed_easy;
         for (std::size_t i = 0; i < records.size(); ++i) {
-            const double one = records[i].searches[g].winner, other = records[i].searches[measured[0]].winner;
-            if (!(one > 0) || !(other > 0)) continue;
-            ratios[0].push_back(other / one);
-            ratios[hard[i] ? 1 : 2].push_back(other / one);
+            timed.push_back(records[i].searches[g].winner > 0 && records[i].searches[over].winner > 0);
+            timed_hard.push_back(timed[i] && hard[i]);
+            timed_easy.push_back(timed[i] && !hard[i]);
         }
-        if (g == measured[0] || ratios[0].empty()) continue;
-        winners.rows.push_back({std::string(guides[g].name), std::to_string(ratios[0].size())});
-        for (std::size_t k = 0; k < ratios.size(); ++k)
-            winners.rows.back().push_back(ratios[k].empty() || (k > 0 && !has_random(measured)) ? "-" : mean_text(ratios[k]));
+        const auto ratio = [&](const kernel_record& r) { return r.searches[over].winner / r.searches[g].winner; };
+        const auto all = by_kernel(records, ratio, timed);
+        if (g == over || all.empty()) continue;
+        winners.rows.push_back({std::string(guides[g].name), std::to_string(all.size()), mean_text(all)});
+        for (const auto* kind : {&timed_hard, &timed_easy}) {
+            const auto ratios = by_kernel(records, ratio, *kind);
+            winners.rows.back().push_back(ratios.empty() || !kinds ? "-" : mean_text(ratios));
+        }
     }
     if (winners.rows.size() > 1) out.push_back(std::move(winners));
 
@@ -225,7 +270,8 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
     titled_table crop{"Crop's best of 512 random schedules, as a share of the best known latency",
                       {{"kernel", "its first", "best of its four", "four at random"}}};
     if (machines.size() > 1) each.rows[0].emplace_back("machine");
-    for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::size_t own = (std::min)(options.own, records.size());
+    for (std::size_t i = 0; i < own; ++i) {
         const auto& r = records[i];
         double winner = r.untuned > 0 ? r.untuned : std::numeric_limits<double>::infinity();
         std::string_view finder = "untuned";
@@ -236,11 +282,11 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
             }
         each.rows.push_back({r.label, r.network, examples::text_of("%.1f", winner * 1e6), r.bound, r.limit > 0 ? percent(r.limit / winner) : "-",
                              std::string(finder), r.untuned > 0 ? percent(winner / r.untuned) : "-",
-                             !has_random(measured) ? "-"
-                             : hard[i]             ? "hard"
-                                                   : "easy"});
+                             !kinds    ? "-"
+                             : hard[i] ? "hard"
+                                       : "easy"});
         if (machines.size() > 1) each.rows.back().push_back(augur::machine_label(r.machine));
-        if (!r.picks.empty() && has_random(measured))
+        if (!r.picks.empty() && randomly)
             crop.rows.push_back({r.label, percent(share_at(r, r.picks[0])), percent(share_at(r, *std::min_element(r.picks.begin(), r.picks.end()))),
                                  percent(share_of(r, 0, r.picks.size()))});
     }
@@ -251,7 +297,7 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records) {
         titled_table one{"Share of the best known latency, " + std::string(guides[g].name), {{"kernel"}}};
         for (const auto n : milestones)
             if (n <= trials_of(records, g)) one.rows[0].push_back(std::to_string(n));
-        for (const auto& r : records) {
+        for (const auto& r : records.first(own)) {
             std::vector<std::string> row{r.label};
             for (const auto n : milestones)
                 if (n <= trials_of(records, g)) row.push_back(percent(share_of(r, g, n)));
@@ -278,9 +324,9 @@ std::string markdown_of(std::span<const titled_table> tables) {
     return out;
 }
 
-std::string chart_of(std::span<const kernel_record> records) {
+std::string chart_of(std::span<const kernel_record> records, const table_options& options) {
     const auto measured = measured_guides(records);
-    const auto hard = hard_ones(records);
+    const auto hard = hard_ones(records, options.hard);
     std::vector<examples::curve_chart> charts;
     for (const bool of_hard : {true, false}) {
         examples::curve_chart chart{std::string(of_hard ? "Hard" : "Easy") + " kernels: median share of the best known latency",
