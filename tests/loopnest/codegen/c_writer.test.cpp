@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <augur/core/whole_file.hpp>
@@ -279,6 +280,28 @@ TEST_CASE("c_writer: untuned depthwise convolutions for 16 registers have no sum
 }
 
 // Tiles of pooling load once what their windows have in common; borders, remainders and narrow vectors are where that can go wrong.
+TEST_CASE("c_writer: untuned schedules with cut copies, three lanes and large windows compute the right result") {
+    auto runner = runner_for_outputs();
+    for (const char* text : {"batch_matmul:b=2,m=19,n=77,k=37", "batch_matmul:b=1,m=70,n=45,k=19", "conv2d:h=9,w=11,c=5,f=3,k=3,pad=1,bias",
+                             "max_pool2d:h=7,w=9,c=2,k=11,pad=5,layout=nchw", "avg_pool2d:h=13,w=13,c=2,k=13,stride=1,pad=6,layout=nchw"}) {
+        CAPTURE(text);
+        const auto dag = dag_of(text);
+        std::vector<generated_program> programs;
+        for (const auto& [floats, registers] : {std::pair{16, 32}, {8, 16}, {4, 32}}) {
+            c_options how;
+            how.id = static_cast<unsigned>(programs.size());
+            how.vector_floats = floats;
+            how.vector_registers = registers;
+            loop_state state(dag);
+            REQUIRE(state.apply(untuned_schedule(*dag, 1, how)));
+            const auto k = lower(state);
+            if (!k) FAIL(k.error().detail);
+            programs.push_back(write_c(*k, how));
+        }
+        check_outputs(runner, *dag, programs);
+    }
+}
+
 TEST_CASE("c_writer: tiles of overlapping windows compute the right result from fewer loads") {
     auto runner = runner_for_outputs();
     for (const char* text : {"max_pool2d:h=23,w=27,c=24,k=3,stride=2,pad=1", "avg_pool2d:h=12,w=14,c=20,k=3,stride=1,pad=1",

@@ -65,6 +65,11 @@ TEST_CASE("untuned schedule: results of a convolution stay in registers, its lan
     const auto both = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=128,n=128,k=64"), 2, avx2));
     CHECK(both.find("128, [1, 1, 64], 1]") != std::string::npos); // what is copied serves 64 rows
     CHECK(both.find("128, [1, 1, 16], 1]") != std::string::npos);
+    const auto copied = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=512,n=128,k=64"), 2)); // with 32 registers, too
+    CHECK(copied.find("[\"CHR\"") != std::string::npos);
+    CHECK(copied.find("512, [1, 1, 64], 1]") != std::string::npos);
+    const auto few_rows = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=32,n=64,k=64"), 2));
+    CHECK(few_rows.find("32, [1, 1, 8], 1]") != std::string::npos); // so that two threads have four tiles each
     const auto uneven = to_json(untuned_schedule(*dag_of("conv2d:h=23,w=23,c=67,f=71,k=3,pad=1"), 2, avx2));
     CHECK(uneven.find("71, [1, 1, 24], 1]") != std::string::npos); // no multiple of a vector up to 16 divides with little padding
     const auto unrolled = [&](const char* kernel) {

@@ -86,7 +86,44 @@ private:
     }
 
     /// Writes the loops from `depth` on; none of them carries attached stages.
-    void core(const lowered_nest& n, std::size_t depth) { write(planner_.plan(kernel_.terms, n, depth), 0); }
+    void core(const lowered_nest& n, std::size_t depth) {
+        if (!cut_copy(n, depth)) write(planner_.plan(kernel_.terms, n, depth), 0);
+    }
+
+    /// Writes a copy that the end of an axis cuts as a whole one and a shorter one, neither of which has that guard: only such copies are transposed in
+    /// registers. False: nothing was written.
+    bool cut_copy(const lowered_nest& n, std::size_t depth) {
+        if (n.combine != reducer::none || n.value.op != expr_op::read) return false;
+        for (std::size_t g = 0; g < n.guards.size(); ++g) {
+            const auto guard = n.guards[g];
+            std::vector<std::size_t> cut;
+            for (auto i = depth; i < n.loops.size(); ++i)
+                if (n.loops[i].term >= 0 && depends_on(guard, {n.loops[i].term})) cut.push_back(i);
+            if (cut.size() != 1 || n.loops[cut[0]].annotation != loop_annotation::none) continue;
+            const auto l = n.loops[cut[0]];
+            const auto left = iterations_left(guard, l);
+            if (!left) continue;
+            auto part = n;
+            part.guards.erase(part.guards.begin() + static_cast<std::ptrdiff_t>(g));
+            const auto part_under = [&](const affine& allowed) {
+                open({});
+                core(part, depth);
+                const auto body = close();
+                return branch(condition(allowed)) + "{\n" + body + "}";
+            };
+            auto text = part_under(kernel_.terms.sweep(guard, [&](int t) { return t == l.term; }).first);
+            if (*left > 0) {
+                auto& shorter = part.loops[cut[0]];
+                shorter.extent = *left;
+                shorter.term = kernel_.terms.loop(*left);
+                substitute(kernel_.terms, part, l.term, term_table::value(shorter.term));
+                text += " else " + part_under(without(guard, l.term));
+            }
+            line(text);
+            return true;
+        }
+        return false;
+    }
 
     void write(const tile_plan& p, std::size_t depth) {
         if (!p.cuts.empty() && p.cuts.front().at == depth) {

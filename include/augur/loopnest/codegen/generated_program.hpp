@@ -200,9 +200,11 @@ AUG_INLINE uint32_t aug_mask(uint32_t lanes) { __asm__("" : "+r"(lanes)); return
 #define AUG_STORE_MASK(N) \
     AUG_INLINE void aug_store_mask##N(float *p, uint32_t mask, aug_v##N x) { for (int i = 0; i < N; ++i) if (mask >> i & 1) p[i] = x[i]; }
 #ifdef __AVX512VL__
+AUG_INLINE void aug_store_mask4(float *p, uint32_t mask, aug_v4 x) { __builtin_ia32_storeups128_mask((void *)p, x, mask); }
 AUG_INLINE void aug_store_mask8(float *p, uint32_t mask, aug_v8 x) { __builtin_ia32_storeups256_mask((void *)p, x, mask); }
 AUG_INLINE void aug_store_mask16(float *p, uint32_t mask, aug_v16 x) { __builtin_ia32_storeups512_mask((void *)p, x, mask); }
 #else
+AUG_STORE_MASK(4)
 AUG_STORE_MASK(8)
 AUG_STORE_MASK(16)
 #endif

@@ -36,8 +36,10 @@ protected:
         std::int64_t count = 0;
         each_vector(p, 0, [&](const lanes&) { ++count; });
         halves_apart_ = reads_every_second(p);
-        if (p.sum_lanes.term < 0 && guards.empty() && length * count <= most_shared && overlap(windows_of(n, p.tile, p.reduce_loops)))
-            return shared(p);
+        const auto windows = windows_of(n, p.tile, p.reduce_loops);
+        auto loads = length * count; // distinct ones
+        for (std::size_t i = 0; i < p.tile.size(); ++i) loads = loads / p.tile[i].extent * windows[i].positions(p.tile[i].extent) / windows[i].length;
+        if (p.sum_lanes.term < 0 && guards.empty() && loads <= most_shared && length * count <= 4 * most_shared && overlap(windows)) return shared(p);
         const auto across = adjacent_rows(p, n.index);
         auto sums = begin_sums(p, across);
         if (p.sum_lanes.term >= 0) return folded(p, sums, guards);

@@ -26,7 +26,7 @@ struct tile_shape {
 
 /// True for so many lanes that two narrower vectors would hold them, where one vector has some lanes left over.
 [[nodiscard]] constexpr bool is_part_of_vector(std::int64_t lanes, std::int64_t width) noexcept {
-    return lanes > 4 && lanes < width && !std::has_single_bit(static_cast<std::uint64_t>(lanes));
+    return lanes > 2 && lanes < width && !std::has_single_bit(static_cast<std::uint64_t>(lanes));
 }
 
 /// A loop of a tile whose reads overlap between iterations, as pooling windows do: an iteration reads `length` positions, and consecutive

@@ -36,7 +36,8 @@ inline std::set<std::int64_t> tensors_of(const operation& op) {
 /// Tile sizes of a sketch by fixed rules.
 class untuned_tiles {
 public:
-    untuned_tiles(const compute_dag& dag, const sketch_plan& plan, const c_options& code) : dag_(dag), plan_(plan), code_(code) {}
+    untuned_tiles(const compute_dag& dag, const sketch_plan& plan, const c_options& code, std::int64_t cores)
+        : dag_(dag), plan_(plan), code_(code), cores_(cores) {}
 
     /// One option per open split.
     [[nodiscard]] std::vector<std::uint64_t> run() {
@@ -53,12 +54,14 @@ private:
     static constexpr std::int64_t most_lanes = 64; ///< results of a tile along the innermost axis, and along the filters
     static constexpr std::int64_t most_rows = 8;   ///< along the next axis
     static constexpr std::int64_t panel_rows = 16; ///< the same, with few registers
-    static constexpr std::int64_t copy_rows = 64;  ///< the same, if both operands may be copied
+    static constexpr std::int64_t copy_rows = 64;  ///< the same, if an operand is copied
+    static constexpr std::int64_t few_filters = 4; ///< too few for lanes
     static constexpr std::int64_t most_steps = 64; ///< of one reduce axis; the rest of a longer reduction runs around the tile
 
     const compute_dag& dag_;
     const sketch_plan& plan_;
     const c_options& code_;
+    std::int64_t cores_;
     std::vector<std::uint64_t> out_;
 
     [[nodiscard]] const split_step& split(std::size_t i) const { return std::get<split_step>(plan_.steps.steps[plan_.splits[i].step]); }
@@ -91,24 +94,42 @@ private:
         const auto many = std::count_if(space.begin(), space.end(), [](std::int64_t extent) { return extent > 1; });
         // Few registers: smaller panels of weights, which more register tiles of few rows read. Without rows or weights nothing is read again. Such a tile
         // has two vectors; of a wider panel it would read every other line, which costs a quarter more where the second-level cache is too small for it.
-        // A panel that is copied first pays for itself after many rows.
+        // A panel that is copied first, as the sketch says or because both operands may be, pays for itself after many rows.
         const bool panels = code_.vector_registers < 32 && many > 1 && roles.operands > 1;
-        const bool copied = panels && roles.constants == 0;
+        const bool both = panels && roles.constants == 0, copied = both || !plan_.copies.empty();
         const std::int64_t vector = code_.vector_floats;
         bool rows = false;
         for (std::size_t k = 0, a = space.size(); a-- > 0;) {
             if (space[a] == 1) continue;
             if (k++ == 0 || roles.filter[a]) {
                 const auto wide = panels ? 4 * vector : most_lanes;
-                out[a] = {panels && (copied || roles.filter[a]) ? 2 * vector : wide, wide};
+                out[a] = {panels && (both || roles.filter[a]) ? 2 * vector : wide, wide};
                 // filters that are not adjacent results are lanes only within one group, whose channels all of them read
                 if (k > 1 && roles.group[a] >= vector) out[a] = {within(roles.group[a], out[a].length, vector), (std::min)(wide, roles.group[a])};
+                // few filters would fill a quarter of the lanes: each is a sum of its own, whose steps are the lanes
+                if (k == 1 && roles.filter[a] && space[a] <= few_filters && roles.steps_adjacent > 0 && roles.steps_adjacent % vector == 0)
+                    out[a] = {1, 1};
             } else if (!std::exchange(rows, true)) {
-                const auto length = copied ? copy_rows : panels ? panel_rows : most_rows;
+                const auto length = copied ? rows_of_copy(space, out, a) : panels ? panel_rows : most_rows;
                 out[a] = {length, length};
             }
         }
         return out;
+    }
+
+    /// Rows of axis `a` that share a copy: `copy_rows`, or as many as leave four tiles for each core.
+    [[nodiscard]] std::int64_t rows_of_copy(const std::vector<std::int64_t>& space, const std::vector<tile_limit>& limits, std::size_t a) const {
+        const auto tiles = [&](std::int64_t rows) {
+            std::int64_t n = 1;
+            for (std::size_t b = 0; b < space.size(); ++b) {
+                const auto length = b == a ? rows : limits[b].length;
+                n *= (space[b] + length - 1) / length;
+            }
+            return n;
+        };
+        auto rows = copy_rows;
+        while (rows > most_rows && tiles(rows) < 4 * cores_) rows /= 2;
+        return rows;
     }
 
     /// The largest number of vectors up to `limit` that divides a group; if none does, the limit or the group.
@@ -133,6 +154,7 @@ private:
         std::vector<bool> filter;        ///< axes that index the constant operand and not the other, unlike the channels of a depthwise convolution
         std::vector<std::int64_t> group; ///< of axes that are groups of filters: filters of one group; else 0
         std::size_t operands = 0, constants = 0;
+        std::int64_t steps_adjacent = 0; ///< extent of the reduce axis along which the operand that is no constant is adjacent; 0: it is not
     };
 
     /// What the reductions with these axes read.
@@ -145,7 +167,11 @@ private:
             for (const auto t : tensors) out.constants += is_constant(dag_.index_of(static_cast<int>(t))) ? 1 : 0;
             walk(op.body, [&](const expr_node& n) {
                 if (n.op != expr_op::read) return;
-                const bool constant = is_constant(dag_.index_of(static_cast<int>(n.integer)));
+                const auto from = dag_.index_of(static_cast<int>(n.integer));
+                const bool constant = is_constant(from);
+                if (const auto& last = n.operands.back(); !constant && last->op == expr_op::axis && !has_inserted_zeros(from))
+                    if (const auto step = last->integer - static_cast<std::int64_t>(space.size()); step >= 0)
+                        out.steps_adjacent = op.reduce_axes[static_cast<std::size_t>(step)].extent;
                 for (const auto& index : n.operands) {
                     const auto axis = space_axis(index, space);
                     if (axis < space.size()) (constant ? out.filter : both)[axis] = true;
@@ -159,6 +185,17 @@ private:
         });
         for (std::size_t a = 0; a < space.size(); ++a) out.filter[a] = out.filter[a] && !both[a];
         return out;
+    }
+
+    /// True for an image with zeros between its elements, padded or not: of sums over lanes no product with such a zero is left out.
+    [[nodiscard]] bool has_inserted_zeros(std::size_t image) const {
+        const auto& op = dag_.ops[image];
+        bool found = false;
+        if (op.placeholder() || !op.reduce_axes.empty()) return found;
+        walk(op.body, [&](const expr_node& n) {
+            found = found || n.op == expr_op::floor_mod || (n.op == expr_op::read && has_inserted_zeros(dag_.index_of(static_cast<int>(n.integer))));
+        });
+        return found;
     }
 
     /// The space axis that an index is; their number: it is none alone.
@@ -227,9 +264,10 @@ inline std::uint64_t untuned_unroll(const ansor_cursor& cursor, const decision& 
 } // namespace detail
 
 /// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to 64 lanes and 8
-/// rows; up to 64 steps of each reduce axis inside them; padding inlined, other stages in the outermost loop of their readers; 16 steps unrolled; loops
-/// parallel until there are 16 iterations for each of `cores`. The vectors are those of `code`. With fewer than 32 vector registers the tile of a product
-/// has four vectors (two along filters, and if both operands may be copied) and 16 rows (64 if both may be), and short sums of products are unrolled.
+/// rows (one filter where there are up to four, and the lanes run along the reduction); up to 64 steps of each reduce axis inside them; padding inlined,
+/// other stages in the outermost loop of their readers; 16 steps unrolled; loops parallel until there are 16 iterations for each of `cores`. The vectors
+/// are those of `code`. With fewer than 32 vector registers the tile of a product has four vectors (two along filters, and if both operands may be copied)
+/// and 16 rows, and short sums of products are unrolled. Up to 64 rows share the copy of an operand.
 ///
 /// Cost  of creating a space.
 /// @note the empty schedule if the DAG has no space (`ansor_space::create` refuses it)
@@ -246,7 +284,7 @@ inline std::uint64_t untuned_unroll(const ansor_cursor& cursor, const decision& 
     };
     while (sketch + 1 < likely && factors(sketch)) ++sketch;
     cursor.choose(sketch);
-    for (const auto tile : detail::untuned_tiles(dag, space->plan(static_cast<std::size_t>(sketch)), code).run()) cursor.choose(tile);
+    for (const auto tile : detail::untuned_tiles(dag, space->plan(static_cast<std::size_t>(sketch)), code, cores).run()) cursor.choose(tile);
     while (const auto d = cursor.next()) {
         std::uint64_t value = d->preferred;
         if (d->kind == decision_kind::compute_location) value = detail::untuned_location(cursor, *d);
