@@ -4,7 +4,8 @@
 
 /// @file
 /// The sentences of the authors' programs for TVM (Zhai et al. 2024, figure 6), from records and back: Ansor's with their steps PPT, SPC, CLS, PRS and
-/// VECS, and MetaSchedule's. For their data and their models; sentences of search spaces are in tlm/sentence.hpp.
+/// VECS (tlm/ansor_marks.hpp inserts them where a record has none), and MetaSchedule's. For their data and their models; sentences of search spaces are
+/// in tlm/sentence.hpp.
 
 #include <algorithm>
 #include <array>
@@ -75,6 +76,14 @@ inline std::string joined(std::span<const std::string> words) {
 inline constexpr std::array<std::string_view, 21> tlm_step_kinds{"AN",  "FU",  "PR", "RE",  "SP",  "FSP", "FFSP", "SA",  "CA",   "CI", "CR",
                                                                  "CHR", "CHW", "RF", "PPT", "SPC", "SPS", "CLS",  "PRS", "VECS", "TBS"};
 inline bool is_step_kind(std::string_view word) { return std::find(tlm_step_kinds.begin(), tlm_step_kinds.end(), word) != tlm_step_kinds.end(); }
+
+/// The SP that an SPC means: the first one of that stage and loop; null if there is none.
+template <class Steps>
+auto split_of(Steps& steps, std::int64_t stage, std::int64_t iter) -> decltype(std::get_if<split_step>(&steps.front())) {
+    for (auto& step : steps)
+        if (auto* split = std::get_if<split_step>(&step); split != nullptr && split->stage == stage && split->iter == iter) return split;
+    return nullptr;
+}
 
 } // namespace detail
 
@@ -179,13 +188,10 @@ inline bool is_step_kind(std::string_view word) { return std::find(tlm_step_kind
         if (in.begin_array() && in.next_element() && in.read(kind) && number(stage) && number(iter) && number(extent) && in.next_element() &&
             in.begin_array())
             while (in.next_element() && in.read(lengths.emplace_back())) {}
-        const auto at = std::find_if(out.steps.begin(), out.steps.end(), [&](const transform_step& step) {
-            const auto* split = std::get_if<split_step>(&step);
-            return split != nullptr && split->stage == stage && split->iter == iter;
-        });
-        if (!in.ok() || at == out.steps.end() || std::get<split_step>(*at).lengths.size() != lengths.size())
+        auto* split = detail::split_of(out.steps, stage, iter);
+        if (!in.ok() || split == nullptr || split->lengths.size() != lengths.size())
             return error{errc::illegal_schedule, "tlm sentence: no SP for " + printable(mark->json)};
-        std::get<split_step>(*at).lengths = std::move(lengths);
+        split->lengths = std::move(lengths);
     }
     return out;
 }

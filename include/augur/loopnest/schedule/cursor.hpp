@@ -109,6 +109,9 @@ public:
         }
     }
 
+    /// The stage of the open decision.   pre: as `emits`
+    [[nodiscard]] std::size_t stage_index() const { return phase_ == phase::locations ? plan_->movable[at_] : at_; }
+
     /// The name of the open decision: its kind, then the operation and, for a tile size, the loop.   pre: a decision is open
     void describe(auto& sink) const {
         constexpr std::array<std::string_view, 6> kinds{"sketch", "SP", "CA", "parallel", "unroll", "vectorize"};
@@ -117,7 +120,7 @@ public:
             sink.name(plan_->splits[at_].stage);
             sink.name(plan_->splits[at_].loop);
         } else if (phase_ != phase::sketch) {
-            sink.name(state_.dag().ops[phase_ == phase::locations ? plan_->movable[at_] : at_].name);
+            sink.name(state_.dag().ops[stage_index()].name);
         }
     }
 
