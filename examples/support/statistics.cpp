@@ -80,4 +80,26 @@ double median(std::vector<double> values) {
 
 double spearman(const std::vector<double>& a, const std::vector<double>& b) { return correlation(ranks_of(a), ranks_of(b)); }
 
+std::vector<double> total_latencies(std::span<const double> begun, std::span<const std::vector<double>> trials) {
+    std::size_t most = 0;
+    for (const auto& of : trials) most = (std::max)(most, of.size());
+    std::vector<double> out(most + 1);
+    for (std::size_t k = 0; k < begun.size(); ++k) {
+        const bool works = std::isfinite(begun[k]) || std::any_of(trials[k].begin(), trials[k].end(), [](double l) { return std::isfinite(l); });
+        if (!works) continue;
+        double least = begun[k];
+        for (std::size_t n = 0; n <= most; ++n) {
+            if (n > 0 && n <= trials[k].size()) least = (std::min)(least, trials[k][n - 1]);
+            out[n] += least;
+        }
+    }
+    return out;
+}
+
+std::optional<std::size_t> converged_at(std::span<const double> falling, std::size_t window, double share) {
+    for (std::size_t n = window; n < falling.size(); ++n)
+        if (falling[n - window] - falling[n] < share * falling[n - window]) return n; // false where both are infinite
+    return std::nullopt;
+}
+
 } // namespace examples

@@ -3,9 +3,10 @@
 #define AUGUR_EXAMPLES_SUPPORT_STATISTICS_HPP
 
 /// @file
-/// Means with intervals, medians, and the correlation of ranks.
+/// Means with intervals, medians, the correlation of ranks, and when a search has converged.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,14 @@ double median(std::vector<double> values);
 
 /// Spearman's correlation, equal values share their rank; 0 where all values of a list are equal.   pre: lists of one length
 double spearman(const std::vector<double>& a, const std::vector<double>& b);
+
+/// Sum over the kernels of the least latency after n trials of each, n = 0, 1, ...: of what the kernel began with and of its first n trials. A kernel
+/// with fewer trials keeps its least latency, one whose latencies are all infinite is left out.   pre: lists of one length
+std::vector<double> total_latencies(std::span<const double> begun, std::span<const std::vector<double>> trials);
+
+/// The first place in a falling sequence at which the last `window` steps have lowered it by less than `share` of what it was (convergence in Zhai et
+/// al. 2024, section 6.2); none: there is no such place. From infinity nothing has converged.
+std::optional<std::size_t> converged_at(std::span<const double> falling, std::size_t window, double share);
 
 } // namespace examples
 

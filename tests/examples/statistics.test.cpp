@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Means with intervals and the correlation of ranks, against numbers worked out by hand.
+// Means with intervals, the correlation of ranks and marks of convergence, against numbers worked out by hand.
 #include <doctest/doctest.h>
 
 #ifdef AUGUR_SEARCH_TABLES_PROGRAM // else there is no Eigen, and the shared sources are not built
 
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "statistics.hpp"
@@ -34,6 +37,31 @@ TEST_CASE("statistics: Spearman's correlation, with ties") {
     // ranks 0, 1, 2, 3 and 0.5, 0.5, 2, 3: covariance 4.5, variances 5 and 4.5
     CHECK(examples::spearman({1, 2, 3, 4}, {5, 5, 6, 7}) == doctest::Approx(4.5 / std::sqrt(5 * 4.5)));
     CHECK(examples::spearman({1, 2, 3}, {4, 4, 4}) == 0);
+}
+
+TEST_CASE("statistics: the total latency falls with the trials of each kernel") {
+    constexpr double none = std::numeric_limits<double>::infinity();
+    const std::vector<double> begun{10, 20, none};
+    // least latencies: 10 8 8 5, 20 20 15 15 and none none 4 4
+    CHECK(examples::total_latencies(begun, std::vector<std::vector<double>>{{8, 9, 5}, {none, 15}, {none, 4, 6}}) ==
+          std::vector<double>{none, none, 27, 24});
+    // the third kernel never works
+    CHECK(examples::total_latencies(begun, std::vector<std::vector<double>>{{8, 9, 5}, {none, 15}, {none}}) == std::vector<double>{30, 28, 23, 20});
+    CHECK(examples::total_latencies({}, {}) == std::vector<double>{0});
+}
+
+TEST_CASE("statistics: converged where the last steps gain less than a share") {
+    constexpr double none = std::numeric_limits<double>::infinity();
+    // gains of three steps from place 3 on: 20 %, 16 %, 12 %, 0.9 of 80 (1.1 %), 0.4 of 79.5 (0.5 %), 0.25 %, 0.13 %, 0.13 %, 0.05 of 79 (0.06 %)
+    const std::vector<double> totals{100, 95, 90, 80, 79.5, 79.2, 79.1, 79.1, 79, 79, 79, 78.95};
+    CHECK(examples::converged_at(totals, 3, 0.01) == std::size_t{7});
+    CHECK(examples::converged_at(totals, 3, 0.001) == std::size_t{11});
+    CHECK(examples::converged_at(totals, 3, 0.0001) == std::nullopt);
+    CHECK(examples::converged_at(totals, 12, 1) == std::nullopt); // too short
+    const std::vector<double> flat{none, none, 5, 5}, zero{0, 0};
+    CHECK(examples::converged_at(flat, 1, 0.01) == std::size_t{3}); // not while a kernel has no latency
+    CHECK(examples::converged_at(zero, 1, 0.01) == std::nullopt);
+    CHECK(examples::converged_at({}, 0, 0.01) == std::nullopt);
 }
 
 } // namespace statistics_test

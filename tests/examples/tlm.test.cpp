@@ -4,8 +4,10 @@
 
 #ifdef AUGUR_TLM_PROGRAM // else there is no Eigen
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -13,9 +15,14 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <augur/core/random_engine.hpp>
 #include <augur/dataset/file.hpp>
+#include <augur/record/log_reader.hpp>
+#include <augur/record/record.hpp>
+#include <augur/schedule/steps_json.hpp>
 #include <augur/tlm/sentence.hpp>
 #include <augur/tlm/vocabulary.hpp>
 #include <augur/workload/networks.hpp>
@@ -209,6 +216,7 @@ TEST_CASE("tlm: it learns from kernels that it measures batch by batch, a killed
     wait_for(child);
     REQUIRE(run_tlm(folder, iterate("killed")) == 0);
     CHECK(contains(contents(folder / "out"), "sentences of 2 kernels; of 8 records")); // with the untuned schedules
+    CHECK(contains(contents(folder / "out"), "below 1 per mille"));
     const auto first_batch = contents(folder / "work_killed/batch1.jsonl"), second_batch = contents(folder / "work_killed/batch2.jsonl");
     const auto written = contents(folder / "killed/model.safetensors");
     CHECK(!written.empty());
@@ -230,6 +238,109 @@ TEST_CASE("tlm: it learns from kernels that it measures batch by batch, a killed
     CHECK(tune({"--language", folder / "none"}) == 2);
     CHECK(contains(contents(folder / "err"), "config.json"));
     CHECK(run_tlm(folder, {"iterate", "--base", base, "--work", folder / "w"}) == 2);
+}
+
+TEST_CASE("tlm: batches that are killed while it samples, fine-tunes, measures or trains have the candidates and the model of a whole run") {
+    const scratch folder("tlm");
+    const auto corpus = folder / "corpus.bin", base = folder / "base";
+    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "12", "--sentences", "20", "--threads", "1"}) == 0);
+    REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--model", base, "--layers", "1", "--width", "16", "--heads", "2", "--hidden", "32",
+                             "--epochs", "1", "--numbers", "factors", "--threads", "1"}) == 0);
+    const auto start_iterate = [&](const std::string& name) {
+        const auto work = folder / ("work_" + name), model = folder / name;
+        const strings kernels{"--kernel", "dense:m=16,n=64,k=32,bias", "--kernel", "dense:m=16,n=32,k=32"};
+        strings arguments{"iterate", "--base",     base, "--work",     work,        "--model", model,        "--batches",
+                          "2",       "--programs", "3",  "--weighted", "--threads", "1",       "--compiler", quick_compiler};
+        arguments.insert(arguments.end(), kernels.begin(), kernels.end());
+        return start(folder, AUGUR_TLM_PROGRAM, arguments);
+    };
+    const auto log_of = [&](const std::string& name, int batch) { return folder / ("work_" + name + "/batch" + std::to_string(batch) + ".jsonl"); };
+    // Behind the header each record has a line of comments.
+    const auto has_records = [](const std::string& log, std::size_t n) { return lines_in(log) >= 1 + 2 * n; };
+    constexpr std::size_t of_batch = 4; // the untuned schedule and three programs
+    using logged = std::vector<std::pair<std::string, double>>;
+    const auto records_of = [](const std::string& path) {
+        logged out;
+        auto reader = augur::log_reader::open(path);
+        for (augur::record r; reader;) {
+            const auto more = reader->next(r);
+            REQUIRE(more);
+            if (!*more) break;
+            out.emplace_back(r.task.workload_key + augur::to_json(r.schedule), r.measured.latency());
+        }
+        return out;
+    };
+    const auto schedules_of = [&](const std::string& path) { // latencies are not the same twice
+        std::vector<std::string> out;
+        for (const auto& r : records_of(path)) out.push_back(r.first);
+        std::sort(out.begin(), out.end());
+        return out;
+    };
+
+    // Batch 1 without an interruption.
+    const pid_t reference = start_iterate("reference");
+    REQUIRE(kill_when(reference, [&] { return has_records(log_of("reference", 1), of_batch); }));
+    const auto first_batch = schedules_of(log_of("reference", 1));
+    REQUIRE(first_batch.size() == of_batch);
+
+    const auto check = [&](const std::string& name, const auto& killed) { // `killed(run)`: false after the last run, which nothing kills
+        logged before[2];
+        bool goes_on = true;
+        for (int run = 0; goes_on; ++run) {
+            goes_on = killed(run);
+            for (int b = 0; b < 2; ++b) {
+                const auto now = records_of(log_of(name, b + 1));
+                REQUIRE(now.size() >= before[b].size());
+                CHECK(std::equal(before[b].begin(), before[b].end(), now.begin())); // none is lost or measured again
+                before[b] = now;
+            }
+        }
+        CHECK(schedules_of(log_of(name, 1)) == first_batch);
+        const auto second_batch = schedules_of(log_of(name, 2));
+        CHECK(second_batch.size() == of_batch);
+        // Batch 2 without an interruption, by a model that knows the same latencies of batch 1.
+        std::filesystem::copy_file(log_of(name, 1), log_of("reference", 1), std::filesystem::copy_options::overwrite_existing);
+        std::filesystem::remove(log_of("reference", 2));
+        REQUIRE(kill_when(start_iterate("reference"), [&] { return has_records(log_of("reference", 2), of_batch); }));
+        CHECK(schedules_of(log_of("reference", 2)) == second_batch);
+        // The model, by the other commands.
+        const auto sentences = folder / "sentences.bin";
+        REQUIRE(run_tlm(folder, {"sentences", "--out", sentences, "--log", log_of(name, 1), "--log", log_of(name, 2)}) == 0);
+        REQUIRE(run_tlm(folder, {"train", "--corpus", sentences, "--base", base, "--model", folder / "again", "--epochs", "10", "--rate", "0.0003",
+                                 "--constant", "--weighted", "--threads", "1"}) == 0);
+        const auto written = contents(folder / (name + "/model.safetensors"));
+        CHECK(!written.empty());
+        CHECK(contents(folder / "again/model.safetensors") == written);
+    };
+    check("killed", [&](int run) {
+        const pid_t child = start_iterate("killed");
+        switch (run) {
+        case 0: return kill_when(child, [&] { return has_records(log_of("killed", 1), 1); }); // the model samples
+        case 1: return kill_when(child, [&] { return has_records(log_of("killed", 1), 3); });
+        case 2: return kill_when(child, [&] { return has_records(log_of("killed", 2), 1); }); // it is fine-tuned on batch 1
+        case 3: return kill_when(child, [&] { return has_records(log_of("killed", 2), 3); });
+        case 4: return kill_when(child, [&] { return std::filesystem::exists(folder / "work_killed/sentences.bin"); }); // it learns from both
+        default: REQUIRE(wait_for(child) == 0); return false;
+        }
+    });
+#ifdef AUGUR_TEST_SLOW
+    augur::random_engine rng(1);
+    for (int round = 0; round < 10; ++round) {
+        const auto name = "random" + std::to_string(round);
+        int kills = 0;
+        check(name, [&](int run) {
+            const pid_t child = start_iterate(name);
+            const auto most = std::chrono::milliseconds(500 * (run + 2)); // longer and longer, so that it comes to an end
+            std::this_thread::sleep_for(std::chrono::microseconds(rng.below(static_cast<std::uint64_t>(std::chrono::microseconds(most).count()))));
+            ::kill(child, SIGKILL);
+            const int code = wait_for(child);
+            REQUIRE((code == 0 || code == -SIGKILL));
+            kills += code != 0 ? 1 : 0;
+            return code != 0;
+        });
+        CHECK(kills > 0);
+    }
+#endif
 }
 
 TEST_CASE("tlm: what is missing or wrong is told") {

@@ -105,6 +105,16 @@ TEST_CASE("online model: it is the base, fine-tuned on the fastest of the first 
     REQUIRE(tlm::train(net, corpus, tlm::corpus_tokens(corpus, toys.base.words), toys.base.form, measured_toys::options().fit, serial,
                        [](const auto&) { return true; }));
     CHECK(same_net(net, at_once->net()));
+
+    auto weighing = measured_toys::options();
+    weighing.fit.weighted = true;
+    tlm::online_model weighted(toys.base, serial, weighing);
+    toys.tell(weighted, 0, 100);
+    net = toys.base.net;
+    REQUIRE(
+        tlm::train(net, corpus, tlm::corpus_tokens(corpus, toys.base.words), toys.base.form, weighing.fit, serial, [](const auto&) { return true; }));
+    CHECK(same_net(net, weighted.current()->net()));
+    CHECK_FALSE(same_net(net, at_once->net()));
 }
 
 TEST_CASE("online model: a point counts once, kernels may have one prompt, and what is longer than the context is left out") {

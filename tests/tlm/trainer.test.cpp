@@ -21,6 +21,8 @@
 #include <augur/core/steady_seconds.hpp>
 #include <augur/core/thread_pool.hpp>
 #include <augur/dataset/builder.hpp>
+#include <augur/nn/train/optimiser.hpp>
+#include <augur/space/walk.hpp>
 #include <augur/tlm/corpus.hpp>
 #include <augur/tlm/weights_file.hpp>
 
@@ -301,6 +303,119 @@ TEST_CASE("trainer: the first loss is the mean cross entropy of what is learned,
                            [&](const tlm::training_progress& p) { return told = p.loss, true; }));
         CHECK(told == doctest::Approx(sum / n).epsilon(1e-5));
     }
+}
+
+TEST_CASE("trainer: a sentence of weight 2 has the loss and the gradient of that sentence twice") {
+    augur::dataset_builder to;
+    const toy::described_space space;
+    const auto source = to.source("x");
+    const auto add = [&](const char* prompt, const augur::decision_vector& point, double seconds) {
+        REQUIRE(tlm::add_sentence(to, source, prompt, space, point, seconds));
+    };
+    add("toy 36 PPT", {0, 3, 4, 2}, 2e-3); // half the weight of the next one
+    add("toy 36 PPT", {1, 2, 0, 1}, 1e-3);
+    add("toy 48 PPT", {0, 1, 1, 0}, 5e-3); // the only one of its kernel
+    const auto corpus = std::move(to).finish();
+    const auto words = *tlm::count_words(corpus).build();
+    const tlm::corpus_tokens tokens(corpus, words);
+    const auto start = tlm::gpt2<float>::random_init({static_cast<augur::nn::index>(words.size()), 32, 2, 16, 2, 32}, augur::random_engine(4));
+    const auto path = (fs::temp_directory_path() / ("augur-tlm-weighted-" + std::to_string(::getpid()))).string();
+    augur::serial_executor serial;
+    for (const auto form : {tlm::sentence_form::full, tlm::sentence_form::compact}) {
+        tlm::gpt2_pass<float> pass;
+        const auto append = [&](std::size_t record, int times) {
+            std::vector<tlm::token> ids;
+            std::vector<std::uint8_t> learned;
+            tokens.append(record, form, ids, learned);
+            while (times-- > 0) pass.sentence(ids, learned);
+        };
+        pass.begin();
+        pass.prompt(tokens.prompt(0));
+        append(0, 1);
+        append(1, 2);
+        pass.prompt(tokens.prompt(1));
+        append(2, 2);
+        pass.forward(start);
+        auto expected = tlm::gpt2<float>::zeros(start.config());
+        const double loss = pass.loss(start, 1 / static_cast<double>(pass.targets()), expected);
+        pass.backward(start, expected);
+
+        tlm::training_options o;
+        o.epochs = 1;
+        o.weighted = true;
+        o.clip = 1e9;
+        o.learning_rate = 0;
+        o.checkpoint = path;
+        double told = 0;
+        auto net = start;
+        REQUIRE(tlm::train(net, corpus, tokens, form, o, serial, [&](const tlm::training_progress& p) {
+            CHECK(p.steps == 1);
+            return told = p.loss, true;
+        }));
+        CHECK(told == doctest::Approx(loss).epsilon(1e-5));
+        augur::nn::adam<tlm::gpt2<float>> adam(net); // its first moment is a tenth of the gradient
+        const auto reached = tlm::detail::checkpoint_file::load(path, tlm::detail::training_hash(start, corpus, form, o), net, adam);
+        REQUIRE(reached);
+        REQUIRE(*reached == 1);
+        tlm::gpt2<float>::visit(
+            [](const std::string& name, const auto& moment, const auto& gradient) {
+                CAPTURE(name);
+                CHECK((10.0F * moment - gradient).norm() <= 1e-4F * gradient.norm() + 1e-7F);
+            },
+            adam.first(), expected);
+        o.weighted = false;
+        CHECK(tlm::train(net, corpus, tokens, form, o, serial, always).error().code == augur::errc::version_mismatch);
+        fs::remove(path);
+    }
+}
+
+TEST_CASE("trainer: with weights the bits depend neither on the threads nor on a stop, and weights that are equal change nothing but rounding") {
+    augur::dataset_builder to;
+    augur::random_engine rng(5);
+    for (const std::int64_t extent : {36, 48, 60}) {
+        toy::described_space space;
+        space.extent = extent;
+        const auto source = to.source("x");
+        for (int i = 0; i < 9; ++i)
+            REQUIRE(tlm::add_sentence(to, source, "toy " + std::to_string(extent) + " PPT", space, augur::sample_path(space, rng).values,
+                                      rng.uniform(1, 4)));
+    }
+    const auto corpus = std::move(to).finish();
+    const auto words = *tlm::count_words(corpus).build();
+    const tlm::corpus_tokens tokens(corpus, words);
+    const auto start = tlm::gpt2<float>::random_init({static_cast<augur::nn::index>(words.size()), 32, 2, 16, 2, 32}, augur::random_engine(4));
+    const auto path = (fs::temp_directory_path() / ("augur-tlm-weighted-" + std::to_string(::getpid()))).string();
+    augur::serial_executor serial;
+    augur::thread_pool_executor three(3);
+    tlm::training_options o;
+    o.weighted = true;
+    o.prompts = 3;
+    o.sentences = 2; // batches of six
+    auto whole = start;
+    std::size_t steps = 0;
+    REQUIRE(tlm::train(whole, corpus, tokens, tlm::sentence_form::compact, o, serial,
+                       [&](const tlm::training_progress& p) { return steps = p.steps, true; }));
+    CHECK(steps == o.epochs * ((corpus.size() + 5) / 6));
+    o.checkpoint = path;
+    auto net = start;
+    CHECK(!tlm::train(net, corpus, tokens, tlm::sentence_form::compact, o, serial, [](const tlm::training_progress& p) { return p.step < 4; }));
+    net = start;
+    REQUIRE(tlm::train(net, corpus, tokens, tlm::sentence_form::compact, o, three, always));
+    CHECK(equal(net, whole));
+    fs::remove(path);
+
+    const auto equal_latencies = toy_corpus(4); // one batch, with and without weights
+    const tlm::corpus_tokens their_tokens(equal_latencies, words);
+    double told[2] = {};
+    for (const bool weighted : {false, true}) {
+        o = {};
+        o.epochs = 1;
+        o.weighted = weighted;
+        net = start;
+        REQUIRE(tlm::train(net, equal_latencies, their_tokens, tlm::sentence_form::compact, o, serial,
+                           [&](const tlm::training_progress& p) { return told[weighted ? 1 : 0] = p.loss, true; }));
+    }
+    CHECK(told[0] == doctest::Approx(told[1]).epsilon(1e-5));
 }
 
 TEST_CASE("trainer: what cannot be learned is an error") {

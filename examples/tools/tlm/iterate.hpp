@@ -23,7 +23,8 @@ struct iteration {
 
 /// The logs of all batches, in their order, after measuring what is missing.
 ///
-/// Kernels are sorted by class and dealt out, so that each batch has some of each class. Prints a row a batch.
+/// Kernels are sorted by class and dealt out, so that each batch has some of each class. Prints a row a batch, and after how many programs a kernel
+/// each batch converged.
 /// Errors: those of the session; interrupted
 [[nodiscard]] augur::result<std::vector<std::string>> measure_batches(const iteration& it);
 

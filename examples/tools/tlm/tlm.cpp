@@ -50,7 +50,7 @@ struct wishes {
     iteration batches;
     std::uint64_t seed = 1;
     std::size_t threads = 0;
-    bool show = false, unconstrained = false, likely = false;
+    bool show = false, unconstrained = false, likely = false, weighted = false;
 };
 
 /// The prompt's machine: this one.
@@ -145,6 +145,7 @@ augur::result<int> train(wishes w) {
     double loss = 0, last_loss = 0;
     std::size_t averaged = 0;
     w.training.seed = w.seed;
+    w.training.weighted = w.weighted;
     w.training.checkpoint = w.checkpoint;
     const double start = augur::steady_seconds();
     double rate = 0;
@@ -181,6 +182,7 @@ augur::result<int> iterate(wishes w) {
     w.batches.options.search.seed = w.seed;
     w.batches.options.threads = static_cast<int>(w.threads);
     w.batches.options.demonstrations_best = w.best;
+    w.batches.options.demonstrations_weighted = w.weighted;
     const auto logs = measure_batches(w.batches);
     if (!logs) return logs.error();
     w.logs = *logs;
@@ -356,6 +358,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
     examples::flag_set flags;
     bool help = false, constant = false;
     constexpr auto is_positive = [](double x) { return x > 0; };
+    constexpr const char* weighted = "a sentence counts by the latency of its kernel's fastest one over its own; default: all alike, as the authors'";
     const auto needs = [](const std::string& value, const char* flag) {
         return value.empty() ? augur::result<void>(error{errc::invalid_argument, "expected " + std::string(flag) + "; try --help"})
                              : augur::result<void>();
@@ -394,6 +397,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         add_real(flags, "rate", "learning rate; default 0.001", w.training.learning_rate, "above 0", is_positive);
         add_real(flags, "dropout", "share of activations that are dropped in training, the authors' 0.1; default 0", w.training.dropout,
                  "from 0 to below 1", [](double x) { return x >= 0 && x < 1; });
+        flags.add_switch("weighted", weighted, w.weighted);
     } else if (command == "iterate") {
         flags.add_text("base", "FOLDER", "the model of the beginning; each fine-tuning starts from it", w.base);
         flags.add_text("model", "FOLDER", "where the model that knows all batches is written", w.model);
@@ -402,7 +406,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_number("batches", "N", "default 4", w.batches.batches, 1, 10000);
         flags.add_number("programs", "N", "of a kernel; default 16", w.batches.programs, 1, 100000);
         flags.add_number("lag", "N", "the latest batches that a model does not know yet; default 0", w.batches.lag, 0, 10000);
-        flags.add_number("best", "N", "schedules of a kernel that are learned, the fastest ones; default 10", w.best, 1, 1000000);
+        flags.add_number("best", "N", "schedules of a kernel that are learned, the fastest ones; default 10, the authors' 1", w.best, 1, 1000000);
+        flags.add_switch("weighted", weighted, w.weighted);
         flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc",
                        w.batches.options.compiler.command);
     } else if (command == "generate") {

@@ -97,6 +97,7 @@ struct session_options {
     /// those of `transfer_from`.
     std::vector<std::string> demonstrations;
     std::size_t demonstrations_best = 10;   ///< schedules of each kernel that it learns from, its fastest ones, of these logs and of its own search
+    bool demonstrations_weighted = false;   ///< fast ones count more: `tlm::training_options::weighted`
     std::vector<std::string> transfer_from; ///< logs of other kernels on this machine: each kernel begins with the schedules of its class in them
     class_level transfer_level = class_level::operations; ///< at which the kernels must agree; `structure` lets relu take schedules of relu6
     std::size_t transfer_best = 1;                        ///< schedules of each kernel of these logs that may be transferred, its best ones

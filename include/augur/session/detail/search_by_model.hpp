@@ -75,6 +75,7 @@ bool basic_session<E>::begin_language([[maybe_unused]] running_search& s) {
     if (s.settings.language.empty()) return true;
     tlm::online_options learning;
     learning.fit.seed = s.settings.seed;
+    learning.fit.weighted = report_.options.demonstrations_weighted;
     learning.best = report_.options.demonstrations_best;
     learning.first_update = s.settings.language_learns ? std::clamp(s.options.round * s.here.tasks.size(), std::size_t{8}, std::size_t{64}) : 0;
     learning.progress = [&hooks = s.hooks](const tlm::training_progress& p) {

@@ -48,6 +48,9 @@ struct training_options {
     double clip = 1;             ///< of the norm of the gradient
     double dropout = 0;          ///< rate of what GPT-2 drops (`gpt2_pass::forward`), below 1; the authors': 0.1
     bool learn_all = false;      ///< prompts and padding to the context are learned, too, as in the authors' programs; else the values of decisions
+    /// A sentence counts by the least latency of its prompt's learned sentences over its own. Sentences then share no rows of their prompt, which
+    /// costs more the longer prompts are. False: all count alike, as in the authors' programs, which compute this label and leave it.
+    bool weighted = false;
     std::uint64_t seed = 1;
     /// File from which a call with equal corpus, options and first weights goes on; another one is refused. The vocabulary is not compared: it must be
     /// equal, too. Empty: none.
@@ -67,29 +70,37 @@ struct training_progress {
 
 namespace detail {
 
-/// What a training consists of: in each epoch the records of each task in random order, in groups of one task, the groups in random order.
+/// What a training consists of: in each epoch the records of each task in random order, in groups of one task, the groups in random order. All
+/// sentences of a group have one weight.
 class training_plan {
 public:
-    training_plan(const dataset& corpus, const training_options& o) : options_(&o) {
+    training_plan(const dataset& corpus, const training_options& o) : corpus_(&corpus), options_(&o), most_(o.weighted ? 1 : o.sentences) {
         std::vector<std::uint8_t> wanted(corpus.size(), o.records.empty() ? 1 : 0);
         for (const auto r : o.records)
             if (r < corpus.size()) wanted[r] = 1;
         for (std::size_t t = 0; t < corpus.tasks(); ++t) {
             const auto task = corpus.task(t);
-            task_records of{t, {}};
-            for (auto r = task.first; r < task.last; ++r)
-                if (wanted[r] != 0 && corpus.status(r) == outcome::ok) of.records.push_back(static_cast<std::uint32_t>(r));
+            task_records of{t, std::numeric_limits<double>::infinity(), {}};
+            for (auto r = task.first; r < task.last; ++r) {
+                if (wanted[r] == 0 || corpus.status(r) != outcome::ok) continue;
+                of.records.push_back(static_cast<std::uint32_t>(r));
+                of.least = (std::min)(of.least, corpus.seconds(r));
+            }
             sentences_ += of.records.size();
-            groups_ += (of.records.size() + o.sentences - 1) / o.sentences;
+            groups_ += (of.records.size() + most_ - 1) / most_;
             if (!of.records.empty()) tasks_.push_back(std::move(of));
         }
     }
     struct group {
         std::size_t task = 0;
+        double weight = 1; ///< of each sentence
         std::vector<std::uint32_t> records;
     };
     [[nodiscard]] std::size_t sentences() const noexcept { return sentences_; } ///< of an epoch
-    [[nodiscard]] std::size_t steps() const noexcept { return (groups_ + options_->prompts - 1) / options_->prompts; }
+    /// Groups of a unit of parallel work: a batch has as many sentences with weights as without.
+    [[nodiscard]] std::size_t groups_of_part() const noexcept { return options_->weighted ? options_->sentences : 1; }
+    [[nodiscard]] std::size_t groups_of_batch() const noexcept { return options_->prompts * groups_of_part(); }
+    [[nodiscard]] std::size_t steps() const noexcept { return (groups_ + groups_of_batch() - 1) / groups_of_batch(); }
 
     [[nodiscard]] std::vector<group> epoch(std::size_t number) const {
         auto rng = random_engine(options_->seed).stream(number);
@@ -97,10 +108,11 @@ public:
         for (const auto& t : tasks_) {
             auto records = t.records;
             rng.shuffle(std::span(records));
-            for (std::size_t i = 0; i < records.size(); i += options_->sentences)
+            for (std::size_t i = 0; i < records.size(); i += most_)
                 out.push_back({t.task,
+                               options_->weighted ? t.least / corpus_->seconds(records[i]) : 1,
                                {records.begin() + static_cast<std::ptrdiff_t>(i),
-                                records.begin() + static_cast<std::ptrdiff_t>((std::min)(records.size(), i + options_->sentences))}});
+                                records.begin() + static_cast<std::ptrdiff_t>((std::min)(records.size(), i + most_))}});
         }
         rng.shuffle(std::span(out));
         return out;
@@ -109,9 +121,12 @@ public:
 private:
     struct task_records {
         std::size_t task = 0;
+        double least = 0; ///< seconds
         std::vector<std::uint32_t> records;
     };
+    const dataset* corpus_;
     const training_options* options_;
+    std::size_t most_; ///< sentences of a group
     std::vector<task_records> tasks_;
     std::size_t sentences_ = 0, groups_ = 0;
 };
@@ -121,6 +136,8 @@ private:
     const auto bytes = []<class T>(std::span<const T> values) {
         return std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     };
+    // One number for both, so that checkpoints that were written before there were weights go on.
+    const std::uint64_t learns = static_cast<std::uint64_t>(o.learn_all) + 2 * static_cast<std::uint64_t>(o.weighted);
     const std::uint64_t numbers[] = {content_hash(corpus),
                                      o.epochs,
                                      o.prompts,
@@ -128,7 +145,7 @@ private:
                                      o.seed,
                                      static_cast<std::uint64_t>(form),
                                      static_cast<std::uint64_t>(o.decays),
-                                     static_cast<std::uint64_t>(o.learn_all),
+                                     learns,
                                      std::bit_cast<std::uint64_t>(o.learning_rate),
                                      std::bit_cast<std::uint64_t>(o.warm_up),
                                      std::bit_cast<std::uint64_t>(o.clip),
@@ -195,8 +212,8 @@ public:
 
 /// Trains a model with AdamW (no weight decay, as the authors) on the values of decisions.
 ///
-/// The loss is the mean over the learned tokens of a batch. Batches, masks of dropout, sums and so the trained bits depend on the seed and the options, not
-/// on the number of threads, nor on whether the training was interrupted.
+/// The loss is the mean over the learned tokens of a batch, by the weights of their sentences (`training_options::weighted`). Batches, masks of
+/// dropout, sums and so the trained bits depend on the seed and the options, not on the number of threads, nor on whether the training was interrupted.
 ///
 /// @param tokens    of the corpus, by the vocabulary of the model
 /// @param progress  `progress(training_progress)` -> bool after each step; false: write the checkpoint and stop
@@ -224,7 +241,8 @@ template <bulk_executor E, class Progress>
     }
     const std::size_t a_epoch = plan.steps(), steps = a_epoch * options.epochs, resumed = step;
 
-    std::vector<gpt2_pass<float>> passes(options.prompts);
+    const std::size_t groups_of_part = plan.groups_of_part();
+    std::vector<gpt2_pass<float>> passes(plan.groups_of_batch());
     std::vector<gpt2<float>> parts(options.prompts, gpt2<float>::zeros(config));
     auto grad = gpt2<float>::zeros(config);
     std::vector<detail::training_plan::group> groups;
@@ -237,7 +255,7 @@ template <bulk_executor E, class Progress>
             groups = plan.epoch(epoch);
             groups_of = epoch;
         }
-        const auto first = step % a_epoch * options.prompts, n = (std::min)(options.prompts, groups.size() - first);
+        const auto first = step % a_epoch * passes.size(), n = (std::min)(passes.size(), groups.size() - first);
         std::vector<result<void>> filled(n);
         threads.bulk(n, [&](std::size_t p) {
             auto& pass = passes[p];
@@ -268,23 +286,26 @@ template <bulk_executor E, class Progress>
             }
             if (filled[p]) pass.forward(net, masks.stream(step).stream(p));
         });
-        std::size_t targets = 0;
+        double learned = 0; // tokens, by weight
         for (std::size_t p = 0; p < n; ++p) {
             if (!filled[p]) return filled[p].error();
-            targets += passes[p].targets();
+            learned += groups[first + p].weight * static_cast<double>(passes[p].targets());
             rows += static_cast<double>(passes[p].rows());
         }
-        const double share = 1 / static_cast<double>((std::max)(targets, std::size_t{1}));
+        const double share = learned > 0 ? 1 / learned : 1;
         std::vector<double> losses(n);
-        threads.bulk(n, [&](std::size_t p) {
-            nn::set_zero(parts[p]);
-            losses[p] = passes[p].loss(net, share, parts[p]);
-            passes[p].backward(net, parts[p]);
+        const std::size_t n_parts = (n + groups_of_part - 1) / groups_of_part;
+        threads.bulk(n_parts, [&](std::size_t part) {
+            nn::set_zero(parts[part]);
+            for (std::size_t p = part * groups_of_part; p < (std::min)(n, (part + 1) * groups_of_part); ++p) {
+                losses[p] = passes[p].loss(net, share * groups[first + p].weight, parts[part]);
+                passes[p].backward(net, parts[part]);
+            }
         });
         double loss = 0;
         for (const double l : losses) loss += l;
         if (!std::isfinite(loss)) return error{errc::limit, "training: the loss of step " + std::to_string(step + 1) + " is no number"};
-        nn::sum_of(grad, std::span<const gpt2<float>>(parts).first(n), threads);
+        nn::sum_of(grad, std::span<const gpt2<float>>(parts).first(n_parts), threads);
         nn::clip_norm(grad, options.clip);
         const double done = static_cast<double>(step) / static_cast<double>(steps), warm = options.warm_up * static_cast<double>(steps);
         const double rising = static_cast<double>(step + 1) < warm ? static_cast<double>(step + 1) / warm : 1;
