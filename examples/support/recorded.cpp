@@ -2,6 +2,7 @@
 #include "recorded.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
 #include <augur/core/steady_seconds.hpp>
@@ -48,8 +49,17 @@ search_curve run_recorded(const recording& on, recorded_strategy strategy, recor
     const std::span<recorded_strategy> strategies(&strategy, 1);
     search_curve out;
     augur::tuning_hooks<configuration, tuning_archive> hooks;
-    // No progress is asked for: a model would be asked what it expects, and that is no part of a search.
+    double expecting = 0; // no part of a search, so its seconds do not count, and no progress is asked for, which would ask as well
+    const auto expect = [&](const tuning_archive& t, const configuration& c, double seconds) {
+        const double least = model.learned() > 0 ? out.best[model.learned() - 1] : std::numeric_limits<double>::infinity();
+        if (!model.predicts() || !std::isfinite(least)) return;
+        const double begin = augur::steady_seconds();
+        float speed = 0;
+        if (model.speeds(t, {&c, 1}, {&speed, 1}) && std::isfinite(speed)) out.expected.push_back({seconds, static_cast<double>(speed), least});
+        expecting += augur::steady_seconds() - begin;
+    };
     hooks.sink = [&](const tuning_archive& t, const configuration& c, const augur::measurement& m) -> augur::result<void> {
+        expect(t, c, m.latency());
         out.best.push_back((std::min)(out.best.empty() ? std::numeric_limits<double>::infinity() : out.best.back(), m.latency()));
         out.seconds.push_back(runner.seconds());
         return trials != nullptr ? (*trials)(t, c, m) : augur::result<void>();
@@ -59,7 +69,7 @@ search_curve run_recorded(const recording& on, recorded_strategy strategy, recor
     const double begin = augur::steady_seconds();
     if (auto done = tuner.run(runner, hooks); !done) out.failed = done.error();
     else if (done->model_errors > 0) out.failed = augur::error{augur::errc::io, "the model: " + done->first_model_error};
-    out.proposing = augur::steady_seconds() - begin;
+    out.proposing = augur::steady_seconds() - begin - expecting;
     return out;
 }
 

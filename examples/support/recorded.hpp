@@ -42,11 +42,19 @@ struct recording {
 /// Errors: those of `recorded_space::build`; not_found (no point has a latency).
 augur::result<recording> make_recording(std::string name, augur::tuning_archive archive);
 
+/// A trial, and what the model expected of it.
+struct expected_trial {
+    double seconds = 0; ///< measured; infinity: a failure
+    double speed = 0;   ///< that was predicted, in units of the best trial that the model had learned from
+    double least = 0;   ///< latency of that one
+};
+
 /// What a search had after each trial.
 struct search_curve {
-    std::vector<double> best;    ///< least latency so far, in seconds; infinity before the first success
-    std::vector<double> seconds; ///< on the virtual clock
-    double proposing = 0;        ///< seconds of this machine that strategy and model took
+    std::vector<double> best;             ///< least latency so far, in seconds; infinity before the first success
+    std::vector<double> seconds;          ///< on the virtual clock
+    double proposing = 0;                 ///< seconds of this machine that strategy and model took
+    std::vector<expected_trial> expected; ///< those behind the first success that the model learned from; none if it predicts no speeds
     std::optional<augur::error> failed;
 
     /// The optimum over the best latency after `trials` trials; of a search that ended before, its last one. 0 before the first success.
@@ -81,7 +89,7 @@ private:
     std::function<void(std::span<const augur::measured_decisions>)> observe_;
 };
 
-/// Any model for recorded configurations; by default one that scores everything 0.
+/// Any model for recorded configurations; by default one that scores everything 0. A copy shares the model.
 class recorded_model {
 public:
     using records = std::span<const augur::observation<augur::configuration, augur::tuning_archive>>;
@@ -96,17 +104,50 @@ public:
             return own->score(t, batch, scores);
         };
         update_ = [own](records r) { return own->update(r); };
+        if constexpr (requires(const augur::tuning_archive& t, std::span<const augur::configuration> batch, std::span<float> to) {
+                          own->speeds(t, batch, to);
+                      })
+            speeds_ = [own](const augur::tuning_archive& t, std::span<const augur::configuration> batch, std::span<float> to) {
+                return own->speeds(t, batch, to);
+            };
     }
+    /// One whose scores are speeds in units of the best record that it has learned from.
+    [[nodiscard]] recorded_model predicting_by_scores() const {
+        recorded_model out = *this;
+        out.speeds_ = score_;
+        return out;
+    }
+    /// One that scores a candidate with its speed.   pre: predicts()
+    [[nodiscard]] recorded_model scoring_by_speeds() const {
+        recorded_model out = *this;
+        out.score_ = speeds_;
+        return out;
+    }
+    /// Are there speeds?
+    [[nodiscard]] bool predicts() const { return static_cast<bool>(speeds_); }
     augur::result<void> score(const augur::tuning_archive& t, std::span<const augur::configuration> batch, std::span<float> scores) {
         if (score_) return score_(t, batch, scores);
         std::fill(scores.begin(), scores.end(), 0.0F);
         return {};
     }
-    augur::result<void> update(records r) { return update_ ? update_(r) : augur::result<void>(); }
+    /// to[i] <- the speed that is expected of batch[i], in units of the best record that the model has learned from, 0 being a failure.
+    /// pre: predicts()
+    augur::result<void> speeds(const augur::tuning_archive& t, std::span<const augur::configuration> batch, std::span<float> to) {
+        return speeds_(t, batch, to);
+    }
+    augur::result<void> update(records r) {
+        learned_ = r.size();
+        return update_ ? update_(r) : augur::result<void>();
+    }
+    /// Records that it has learned from.
+    [[nodiscard]] std::size_t learned() const { return learned_; }
 
 private:
-    std::function<augur::result<void>(const augur::tuning_archive&, std::span<const augur::configuration>, std::span<float>)> score_;
+    using numbers = std::function<augur::result<void>(const augur::tuning_archive&, std::span<const augur::configuration>, std::span<float>)>;
+
+    numbers score_, speeds_;
     std::function<augur::result<void>(records)> update_;
+    std::size_t learned_ = 0;
 };
 
 /// Runs a search.

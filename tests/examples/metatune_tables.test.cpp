@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <set>
 #include <string>
 #include <thread>
@@ -20,26 +21,38 @@ namespace metatune_tables_test {
 
 TEST_CASE("metatune_tables: every wrong argument is one sentence and exit code 2") {
     const scratch folder("metatune-tables-test");
+    std::ofstream(folder / "results.jsonl") << "{\"identity\": \"0\", \"rows\": [{\"start\": \"supervised\", \"test\": [1, 2]}]}\n";
     const std::vector<std::pair<strings, std::string>> rows{
         {{"--device", "abacus"}, "--device: expected cuda_gtx1650|"},
+        {{"--variant", "other"}, "--variant: expected usual|plain|"},
+        {{"--quick", "--work", folder / ""}, "results.jsonl:1:"},
         {{"--epochs", "0"}, "--epochs: expected a whole number"},
         {{"--data", "/no/such"}, "/no/such/autotvm/cuda_gtx1650.vgg-16.jsonl.gz"},
     };
     check_refusals(folder, AUGUR_METATUNE_TABLES_PROGRAM, rows);
 }
 
-TEST_CASE("metatune_tables: the same tables for any number of threads") {
+TEST_CASE("metatune_tables: the same tables for any number of threads, and after a kill") {
     const scratch folder("metatune-tables-test");
-    std::string said;
-    for (const char* threads : {"1", "3"}) {
-        REQUIRE(wait_for(start(folder, AUGUR_METATUNE_TABLES_PROGRAM, {"--quick", "--threads", threads})) == 0);
-        const auto now = contents(folder / "out");
-        CAPTURE(now);
-        CHECK(contains(now, "made up: 6 tasks to learn from, 1 to choose by, 3 to be judged by"));
-        CHECK(contains(now, "meta-trained, second order"));
-        CHECK((said.empty() || now == said));
-        said = now;
-    }
+    const auto with = [&](const std::string& work, const char* threads) -> strings {
+        return {"--quick",   "--epochs", "2",      "--seeds",     "1",         "--variant", "usual",
+                "--variant", "unmasked", "--work", folder / work, "--threads", threads};
+    };
+    REQUIRE(wait_for(start(folder, AUGUR_METATUNE_TABLES_PROGRAM, with("one", "1"))) == 0);
+    const auto said = contents(folder / "out");
+    CAPTURE(said);
+    CHECK(contains(said, "made up: 6 tasks to learn from, 1 to choose by, 3 to be judged by"));
+    CHECK(contains(said, "meta-trained, Reptile"));
+    CHECK(contains(said, "unmasked: meta-trained, second order"));
+    CHECK(lines_in(folder / "one/results.jsonl") == 4); // two variants, 5 and 20 points
+
+    const std::string killed = folder / "killed/results.jsonl";
+    REQUIRE(kill_when(start(folder, AUGUR_METATUNE_TABLES_PROGRAM, with("killed", "1")), [&] { return lines_in(killed) >= 1; }));
+    std::ofstream(killed, std::ios::app) << "{\"identity\":\"0"; // the line that was being written
+    REQUIRE(wait_for(start(folder, AUGUR_METATUNE_TABLES_PROGRAM, with("killed", "3"))) == 0);
+    CHECK(contains(contents(folder / "err"), "the last line is cut off"));
+    CHECK(contents(folder / "out") == said);
+    CHECK(contents(killed) == contents(folder / "one/results.jsonl"));
 }
 
 TEST_CASE("metatune_tables: a signal ends it") {
@@ -75,6 +88,72 @@ TEST_CASE("metatune_tables: errors have the unit of the best of the task") {
     }
     // predicted 4: (1 - 1/4)^2 and (3/4 - 1/4)^2; predicted 2: (1 - 1/2)^2 and (5/8 - 1/2)^2; predicted 1: (1/2 - 1)^2 and (3/8 - 1)^2
     CHECK(seen == std::set<std::pair<double, double>>{{0.5625, 0.25}, {0.25, 0.015625}, {0.25, 0.390625}});
+}
+
+TEST_CASE("metatune_tables: each variant is another network, and meta-training leaves the convolutions of the frozen one as they are") {
+    auto threads = examples::make_executor(1);
+    std::vector<std::vector<double>> seen;
+    for (const metatune_tables::network_variant& variant : metatune_tables::variants) {
+        const auto on = metatune_tables::made_up_device(variant.super_graph);
+        metatune_tables::training_plan plan;
+        plan.epochs = 1;
+        plan.network = variant;
+        const auto nets = metatune_tables::train(on, 5, plan, threads);
+        REQUIRE(nets);
+        const auto net_of = [&](metatune_tables::start from) -> const auto& { return (*nets)[static_cast<std::size_t>(from)]; };
+        const auto& second = net_of(metatune_tables::start::second_order);
+        CHECK(examples::predict_speeds(net_of(metatune_tables::start::reptile), on.test.front().samples) !=
+              examples::predict_speeds(second, on.test.front().samples));
+        CHECK((net_of(metatune_tables::start::first_order).convolutions[0].W == second.convolutions[0].W) == variant.frozen);
+        seen.push_back(examples::predict_speeds(second, on.test.front().samples));
+        for (std::size_t i = 0; i + 1 < seen.size(); ++i) CHECK(seen[i] != seen.back());
+    }
+}
+
+TEST_CASE("metatune_tables: rows are read again as they were, and only for the tasks and the plan that they are of") {
+    const scratch folder("metatune-tables-test");
+    auto on = metatune_tables::made_up_device();
+    metatune_tables::training_plan plan;
+    metatune_tables::adaptation how;
+    std::set<std::string> identities;
+    for (const auto& variant : metatune_tables::variants) {
+        plan.network = variant;
+        identities.insert(identity_of(on, plan, how));
+    }
+    plan.network = {};
+    const std::string identity = identity_of(on, plan, how);
+    CHECK(identities.contains(identity));
+    how.shots = 20;
+    identities.insert(identity_of(on, plan, how));
+    plan.epochs = 3;
+    identities.insert(identity_of(on, plan, how));
+    on.test.back().samples.seconds.back() *= 2;
+    identities.insert(identity_of(on, plan, how));
+    CHECK(identities.size() == metatune_tables::variants.size() + 3);
+
+    metatune_tables::adapted_rows rows;
+    for (std::size_t at = 0; at < metatune_tables::start_names.size(); ++at) {
+        auto& row = rows[static_cast<metatune_tables::start>(at)];
+        row.held_out.fill({1.0 / 3, 0.1, -0.7});
+        row.test.assign(2, {static_cast<double>(at) / 7, 1e-9, 0});
+    }
+    auto first = metatune_tables::result_file::open(folder / "results.jsonl");
+    REQUIRE(first);
+    CHECK(first->find(identity) == nullptr);
+    REQUIRE(first->add(identity, "a title", rows));
+    const auto again = metatune_tables::result_file::open(folder / "results.jsonl");
+    REQUIRE(again);
+    const auto* const found = again->find(identity);
+    REQUIRE(found != nullptr);
+    REQUIRE(found->size() == rows.size());
+    const auto same = [](const metatune_tables::scores& a, const metatune_tables::scores& b) {
+        return a.mse == b.mse && a.mse_fast == b.mse_fast && a.spearman == b.spearman;
+    };
+    for (const auto& [from, row] : rows) {
+        const auto& other = found->at(from);
+        CHECK(std::equal(row.held_out.begin(), row.held_out.end(), other.held_out.begin(), other.held_out.end(), same));
+        CHECK(std::equal(row.test.begin(), row.test.end(), other.test.begin(), other.test.end(), same));
+    }
 }
 
 TEST_CASE("metatune_tables: on made-up tasks, other tasks teach what five points do not") {

@@ -4,10 +4,14 @@
 
 #ifdef AUGUR_SEARCH_TABLES_PROGRAM // else there is no Eigen
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
+#include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,13 +23,13 @@ namespace search_tables_test {
 namespace {
 
 int run_tables(const scratch& folder, strings arguments) { return wait_for(start(folder, AUGUR_SEARCH_TABLES_PROGRAM, std::move(arguments))); }
-/// The output without the seconds of the strategies, which are the last column of the first table.
+/// The output without the last columns, which are the seconds of the strategies and what they are part of.
 std::string without_seconds(const std::string& said) {
     std::string out;
     for (std::size_t at = 0; at < said.size();) {
         const auto end = said.find('\n', at);
         std::string line = said.substr(at, end - at);
-        if (line.starts_with("made up ")) line.erase(line.find_last_of(' '));
+        if (line.starts_with("made up ")) line.erase(line.find_last_not_of(' ', line.find_last_of(' ')) + 1);
         out += line + '\n';
         at = end + 1;
     }
@@ -67,6 +71,7 @@ TEST_CASE("search_tables: the same tables for any number of threads, and after a
     const auto said = contents(folder / "out");
     CAPTURE(said);
     CHECK(contains(said, "bo+meta over random"));
+    CHECK(contains(said, "MSE(D), constant"));
     const auto device = made_up_device();
     std::size_t searches = 0; // those with features of loops do not apply
     for (std::size_t t = 0; t < device.replayed; ++t)
@@ -93,7 +98,7 @@ TEST_CASE("search_tables: networks are read again only if the records and the pl
     network_plan plan = short_plan();
     const auto files_after = [&](device_records device, std::size_t trainings = 1) {
         REQUIRE(learn_networks({&device, 1}, plan, trainings, folder / "", threads));
-        REQUIRE(device.networks["tiles"].size() == trainings);
+        REQUIRE(device.in_super_graph.networks["tiles"].size() == trainings);
         const std::filesystem::directory_iterator files(folder / "");
         return std::distance(begin(files), end(files));
     };
@@ -115,7 +120,7 @@ TEST_CASE("search_tables: a training depends on its seed, not on the threads nor
         auto device = made_up_device();
         REQUIRE(learn_networks({&device, 1}, short_plan(), trainings, folder / "", executor));
         std::vector<std::vector<float>> out;
-        for (const auto& n : device.networks["tiles"])
+        for (const auto& n : device.in_super_graph.networks["tiles"])
             for (const auto* net : {&n.supervised, &n.meta}) {
                 auto& weights = out.emplace_back();
                 net->visit([&](const std::string&, const auto& p) { weights.insert(weights.end(), p.data(), p.data() + p.size()); }, *net);
@@ -147,11 +152,78 @@ TEST_CASE("search_tables: a seed takes the network of its training, and the mean
         CHECK(first != second);
         CHECK(of_both != first);
         CHECK(of_both != second);
-        auto& networks = device.networks["tiles"];
+        auto& networks = device.in_super_graph.networks["tiles"];
         networks.pop_back();
         CHECK(best(mean, 1) == first); // of one
         REQUIRE(learn_networks({&device, 1}, short_plan(), 2, folder / "", threads));
     }
+}
+
+TEST_CASE("search_tables: a model says what it expects of each trial behind the first round, in units of the best one that it knows") {
+    const scratch folder("search-tables-test");
+    auto threads = examples::make_executor(1);
+    auto device = made_up_device();
+    REQUIRE(learn_networks({&device, 1}, short_plan(), 1, folder / "", threads));
+    for (const char* search : {"bo+meta", "rl+meta"}) {
+        const auto curve = run_search(device, 0, search, {32}, 1); // rounds of 8
+        REQUIRE(!curve.failed);
+        REQUIRE(curve.best.size() == 32);
+        REQUIRE(curve.expected.size() == 24);
+        for (std::size_t i = 0; i < 24; ++i) {
+            CHECK(curve.expected[i].least == curve.best[7 + i / 8 * 8]);
+            CHECK(std::min(curve.best[i + 7], curve.expected[i].seconds) == curve.best[i + 8]);
+        }
+    }
+    CHECK(run_search(device, 0, "random", {32}, 1).expected.empty());
+}
+
+TEST_CASE("search_tables: the errors of predicted speeds have the unit of the best recorded one, and a failure has no speed") {
+    examples::search_curve curve;
+    CHECK(!errors_of(curve, 1.0));
+    curve.expected = {{1, 0.5, 2}, {4, 1, 2}, {std::numeric_limits<double>::infinity(), 0, 2}, {2, 1.5, 2}};
+    // measured 1, 1/4, 0 and 1/2; predicted 1/4, 1/2, 0 and 3/4; by the constant 1/2; the fastest quarter is the first trial
+    CHECK(errors_of(curve, 1.0) == model_errors{(0.5625 + 0.0625 + 0 + 0.0625) / 4, 0.5625, (0.25 + 0.0625 + 0.25 + 0) / 4, 0.25});
+}
+
+TEST_CASE("search_tables: minutes and errors are sums and means over the tasks of means over the seeds") {
+    std::map<result_key, search_result> results;
+    const auto add = [&](const std::string& task, std::uint64_t seed, double measuring, double error) {
+        search_result r{"d", task, "bo", seed, 16, 0, 1, 1.0, 30, {1.0}};
+        r.measuring = measuring;
+        r.errors = model_errors{error, 0, 1, 0.5};
+        results.emplace(key_of(r), r);
+        r.search = "random"; // of an older file
+        r.measuring = std::numeric_limits<double>::quiet_NaN();
+        r.errors.reset();
+        results.emplace(key_of(r), r);
+    };
+    add("t", 1, 60, 0.1);
+    add("t", 2, 120, 0.3);
+    add("u", 1, 240, 0.6);
+    const auto minutes = minutes_table(results, {"d"}, {"random", "bo"}, 16);
+    REQUIRE(minutes.size() == 3);
+    CHECK(minutes[1] == strings{"d", "random", "2", "-", "-"});
+    CHECK(minutes[2] == strings{"d", "bo", "2", "5.50", "6.50"});
+    const auto errors = error_table(results, {"d"}, {"random", "bo"}, 16);
+    REQUIRE(errors.size() == 2);
+    CHECK(errors[1] == strings{"d", "bo", "0.4000", "0.0000", "1.0000", "0.5000", "2"});
+}
+
+TEST_CASE("search_tables: networks of plain graphs are others, and need these graphs") {
+    const scratch folder("search-tables-test");
+    auto threads = examples::make_executor(1);
+    auto device = made_up_device();
+    CHECK(applies(device, 0, "bo+meta"));
+    CHECK(!applies(device, 0, "bo+meta:plain"));
+    CHECK(distinct_seeds("bo+meta:plain", 10, 2) == 2);
+    CHECK(distinct_seeds("rl+meta:plain", 10, 2) == 10);
+    auto rows = std::make_shared<std::unordered_map<std::uint64_t, metatune::loop_rows>>(*device.in_super_graph.graphs.rows);
+    for (auto& [key, loops] : *rows) loops.features *= -2;
+    device.plain.graphs.rows = std::move(rows);
+    device.plain.graphs.templates.emplace("tiles", "plain");
+    REQUIRE(learn_networks({&device, 1}, short_plan(), 1, folder / "", threads));
+    CHECK(applies(device, 0, "bo+meta:plain"));
+    CHECK(run_search(device, 0, "bo+meta:plain", {32}, 1).best != run_search(device, 0, "bo+meta", {32}, 1).best);
 }
 
 TEST_CASE("search_tables: over the seeds of a task shares and trials are geometric means") {

@@ -30,6 +30,8 @@ augur::result<std::vector<metatune::network<float>>> train(const device_tasks& o
     metatune::config shape;
     shape.features = static_cast<augur::nn::index>(on.features);
     shape.outputs = 1; // all samples ran
+    shape.masked = plan.network.masked;
+    shape.nested = plan.network.nested;
     std::vector<metatune::task_samples> tasks;
     for (const auto& t : on.train) tasks.push_back(t.samples);
     const auto random = metatune::network<float>::random_init(shape, augur::random_engine(plan.seed));
@@ -57,10 +59,11 @@ augur::result<std::vector<metatune::network<float>>> train(const device_tasks& o
     meta.batch = plan.meta_tasks;
     meta.steps = begun.steps;
     meta.learning_rate = plan.learning_rate;
-    meta.frozen = plan.frozen;
+    meta.frozen = plan.network.frozen;
     meta.seed = plan.seed;
-    for (const auto& [to, gradient] : {std::pair{start::first_order, augur::nn::meta_gradient::first_order},
-                                       std::pair{start::second_order, augur::nn::meta_gradient::second_order}}) {
+    for (const auto& [to, gradient] :
+         {std::pair{start::first_order, augur::nn::meta_gradient::first_order},
+          std::pair{start::second_order, augur::nn::meta_gradient::second_order}, std::pair{start::reptile, augur::nn::meta_gradient::reptile}}) {
         metatune::training_state state(begun.net);
         meta.inner.gradient = gradient;
         if (meta.steps > 0) report = metatune::meta_train(state, tasks, threads, meta, go_on);
@@ -84,6 +87,39 @@ augur::result<std::vector<scores>> judge(start from, const metatune::network<flo
         to.mse += share * all[i]->mse;
         to.mse_fast += share * all[i]->mse_fast;
         to.spearman += share * all[i]->spearman;
+    }
+    return out;
+}
+
+scores mean_of(const std::vector<scores>& of) {
+    scores mean;
+    for (const auto part : {&scores::mse, &scores::mse_fast, &scores::spearman})
+        for (const scores& s : of) mean.*part += s.*part / static_cast<double>(of.size());
+    return mean;
+}
+
+augur::result<adapted_rows> adapt_all(const device_tasks& on, const training_plan& plan, adaptation how, examples::executor& threads) {
+    const auto nets = train(on, how.shots, plan, threads);
+    if (!nets) return nets.error();
+    adapted_rows out;
+    for (std::size_t at = 0; at < start_names.size(); ++at) {
+        const auto from = static_cast<start>(at);
+        const auto judged_after = [&](const std::vector<table_task>& tasks, std::size_t steps) {
+            how.fine_tuning.steps = steps;
+            return judge(from, (*nets)[at], tasks, how, threads);
+        };
+        adapted_row& row = out[from];
+        std::size_t best = 0;
+        for (std::size_t i = 0; from >= start::random && i < tried_steps.size(); ++i) {
+            const auto judged = judged_after(on.held_out, tried_steps[i]);
+            if (!judged) return judged.error();
+            row.held_out[i] = mean_of(*judged);
+            if (row.held_out[i].mse < row.held_out[best].mse) best = i;
+        }
+        auto judged = judged_after(on.test, tried_steps[best]);
+        if (!judged) return judged.error();
+        if (examples::stop_requested()) return augur::error{augur::errc::interrupted, "stopped before the tables were whole"};
+        row.test = *std::move(judged);
     }
     return out;
 }

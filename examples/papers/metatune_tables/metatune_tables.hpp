@@ -8,6 +8,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "adaptation.hpp"
 #include "cleaning.hpp"
 #include "executor.hpp"
+#include "result_lines.hpp"
 
 namespace metatune_tables {
 
@@ -57,18 +60,34 @@ struct sample_sizes {
     std::uint64_t seed = 1;              ///< of the draw
 };
 /// Reads the two logs of a device. Every fourth task of the first one is held out.
+/// @param super_graph  loops in the slots of a super-graph of all tasks; false: the plain graph of each candidate
 /// Errors: those of the readers and of the graphs; invalid_argument (fewer than 3 tasks to learn from, none to be judged by).
-augur::result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, examples::executor& threads);
-/// Made-up loops whose lengths have an effect that differs from task to task, for `--quick`.
-device_tasks made_up_device();
+augur::result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, bool super_graph,
+                                        examples::executor& threads);
+/// Made-up loops whose lengths have an effect that differs from task to task, for `--quick`. The super-graph has a slot that none of them fills.
+device_tasks made_up_device(bool super_graph = true);
 
 // ---- adaptation.cpp
 
 /// How a network gets its weights, or the constant that needs none.
-enum class start : std::uint8_t { constant_mean, constant_high, random, pretrained, first_order, second_order };
-inline constexpr std::array<std::string_view, 6> start_names{
-    "constant, mean of the points", "constant, the best point",  "random weights", "supervised",
-    "meta-trained, first order",    "meta-trained, second order"};
+enum class start : std::uint8_t { constant_mean, constant_high, random, pretrained, first_order, second_order, reptile };
+inline constexpr std::array<std::string_view, 7> start_names{
+    "constant, mean of the points", "constant, the best point",   "random weights",       "supervised",
+    "meta-trained, first order",    "meta-trained, second order", "meta-trained, Reptile"};
+inline std::string name_of(start s) { return std::string(start_names[static_cast<std::size_t>(s)]); }
+
+/// A choice that the paper leaves open or shows the effect of, made otherwise.
+struct network_variant {
+    std::string_view name = "usual";
+    bool super_graph = true;
+    bool masked = true, nested = false; ///< see `metatune::config`
+    bool frozen = false;                ///< meta-training and adaptation change the head only, as in the paper
+};
+inline constexpr std::array<network_variant, 5> variants{{{},
+                                                          {.name = "plain", .super_graph = false},
+                                                          {.name = "unmasked", .masked = false},
+                                                          {.name = "nested", .nested = true},
+                                                          {.name = "frozen", .frozen = true}}};
 
 /// Sizes of the trainings. The supervised and the meta-trained networks begin with `epochs` of pre-training; then each gets as many more steps.
 struct training_plan {
@@ -76,7 +95,7 @@ struct training_plan {
     std::size_t meta_tasks = 4, queries = 20; ///< of a step; the shots are the points to adapt to
     double learning_rate = 1e-3;
     augur::nn::maml_options inner{1e-2, 5};
-    bool frozen = false;
+    network_variant network;
     std::uint64_t seed = 1;
 };
 
@@ -92,6 +111,37 @@ struct adaptation {
 /// The scores of each task, means over the draws of the points; after a request to stop they are of no use.   Errors: those of `fine_tune`
 augur::result<std::vector<scores>> judge(start from, const metatune::network<float>& net, const std::vector<table_task>& tasks, const adaptation& how,
                                          examples::executor& threads);
+
+inline constexpr std::array<std::size_t, 4> tried_steps{0, 20, 100, 300}; ///< of Adam, when a network adapts
+/// What the tables show of a start.
+struct adapted_row {
+    std::array<scores, tried_steps.size()> held_out; ///< means over the tasks held out, by the steps; of a constant 0
+    std::vector<scores> test;                        ///< by task, with the steps that have the least error on the tasks held out
+};
+using adapted_rows = std::map<start, adapted_row>;
+scores mean_of(const std::vector<scores>& of);
+/// Trains for adaptation to `how.shots` points and judges all starts.   Errors: those of `train` and `judge`; interrupted.
+augur::result<adapted_rows> adapt_all(const device_tasks& on, const training_plan& plan, adaptation how, examples::executor& threads);
+
+// ---- results.cpp
+
+/// Names all that `adapt_all` depends on.
+std::string identity_of(const device_tasks& on, const training_plan& plan, const adaptation& how);
+
+/// The rows of a work folder, a line for each call of `adapt_all`.
+class result_file {
+public:
+    /// An empty path: nothing is there, and nothing is kept.   Errors: io; parse (a line that has no rows).
+    static augur::result<result_file> open(const std::string& path);
+    /// Null: they are not there yet.
+    [[nodiscard]] const adapted_rows* find(const std::string& identity) const;
+    /// Keeps rows; their title is for people.
+    augur::result<void> add(const std::string& identity, std::string_view title, adapted_rows rows);
+
+private:
+    examples::result_lines lines_;
+    std::map<std::string, adapted_rows, std::less<>> rows_;
+};
 
 } // namespace metatune_tables
 

@@ -71,6 +71,9 @@ result<std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>
     if (said.bad > 0 || said.torn)
         std::fprintf(stderr, "metatune_tables: %s: %zu bad lines are left out%s\n", path.c_str(), said.bad,
                      said.torn ? ", and the end of the log" : "");
+    if (files->front().empty_tasks > 0)
+        std::fprintf(stderr, "metatune_tables: %s: %zu tasks with %zu records are left out, as no record has a knob\n", path.c_str(),
+                     files->front().empty_tasks, files->front().bad);
     std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>> out;
     for (augur::autotvm_archive& a : files->front().tasks) {
         const auto convolution = augur::parse_autotvm_convolution(a.records.workload);
@@ -86,7 +89,8 @@ result<std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>
 
 } // namespace
 
-result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, examples::executor& threads) {
+result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, bool super_graph,
+                                 examples::executor& threads) {
     device_tasks out;
     out.device = logs.device;
     const auto path_of = [&](std::string_view network) {
@@ -117,14 +121,15 @@ result<device_tasks> read_device(const std::string& data, const log_pair& logs, 
         return augur::error{augur::errc::invalid_argument, out.device + ": expected four tasks to learn from and one to be judged by, got " +
                                                                std::to_string(learned) + " and " + std::to_string(loose.size() - learned)};
     metatune::super_graph graph; // of the loops of all tasks: a structure, no measurement
-    for (const loose_task& t : loose)
-        for (const auto& loops : t.loops)
-            if (auto added = graph.add(loops, logs.form); !added) return added.error();
-    out.features = graph.columns();
+    if (super_graph)
+        for (const loose_task& t : loose)
+            for (const auto& loops : t.loops)
+                if (auto added = graph.add(loops, logs.form); !added) return added.error();
     for (std::size_t i = 0; i < loose.size(); ++i) {
         for (const auto& loops : loose[i].loops) {
-            auto rows = graph.place(loops, logs.form);
+            auto rows = super_graph ? graph.place(loops, logs.form) : metatune::rows_of(loops);
             if (!rows) return rows.error();
+            out.features = static_cast<std::size_t>(rows->features.cols());
             loose[i].task.samples.candidates.push_back(*std::move(rows));
         }
         auto& to = i >= learned ? out.test : i % 4 == 3 ? out.held_out : out.train;
@@ -141,8 +146,9 @@ result<device_tasks> read_device(const std::string& data, const log_pair& logs, 
     return out;
 }
 
-device_tasks made_up_device() {
+device_tasks made_up_device(bool super_graph) {
     constexpr std::size_t loops = 3, columns = 4, candidates = 60;
+    const std::size_t slots = super_graph ? loops + 1 : loops; // the last one is absent
     device_tasks out;
     out.device = "made up";
     out.features = columns;
@@ -153,9 +159,11 @@ device_tasks made_up_device() {
         const double slope = 0.3 + 0.4 * rng.uniform(); // what differs from task to task
         for (std::size_t i = 0; i < candidates; ++i) {
             metatune::loop_rows rows;
-            rows.features = augur::nn::matrix<float>::Zero(loops, columns);
-            rows.present.assign(loops, 1);
-            rows.parents = {metatune::loop_rows::no_parent, 0, 1};
+            rows.features = augur::nn::matrix<float>::Zero(static_cast<augur::nn::index>(slots), columns);
+            rows.present = {1, 1, 1, 0};
+            rows.parents = {metatune::loop_rows::no_parent, 0, 1, metatune::loop_rows::no_parent};
+            rows.present.resize(slots);
+            rows.parents.resize(slots);
             double log_seconds = -7;
             for (std::size_t l = 0; l < loops; ++l) {
                 const double length = 2 * rng.uniform() - 1;

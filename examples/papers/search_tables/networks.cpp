@@ -97,12 +97,12 @@ std::uint64_t identity_of(const device_records& device, const std::vector<std::p
 }
 
 /// The records that a template learns from, by task.
-result<std::vector<metatune::task_samples>> samples_of(const device_records& device,
+result<std::vector<metatune::task_samples>> samples_of(const device_records& device, const recorded_loops& graphs,
                                                        const std::vector<std::pair<std::size_t, std::size_t>>& records) {
     std::map<std::size_t, metatune::task_samples> samples;
     for (const auto& [t, i] : records) {
         const auto& archive = device.tasks[t].archive;
-        auto loops = device.graphs(archive, archive.records[i].point);
+        auto loops = graphs(archive, archive.records[i].point);
         if (!loops) return loops.error();
         samples[t].candidates.push_back(*std::move(loops));
         samples[t].seconds.push_back(archive.records[i].measured.latency());
@@ -119,36 +119,37 @@ result<void> learn_networks(std::span<device_records> devices, const network_pla
     std::list<std::vector<metatune::task_samples>> samples;
     std::vector<training_job> jobs;
     for (device_records& device : devices)
-        for (const auto& [form, text] : device.graphs.templates) {
-            std::string name = device.device + '.' + form;
-            std::erase_if(name, [](char c) { return std::string_view("[\"/ ").find(c) != std::string_view::npos; });
-            std::size_t replayed = 0;
-            while (form_of(device, replayed) != form) ++replayed;
-            const auto learned = history(device, replayed);
-            name += examples::text_of(".%016llx", static_cast<unsigned long long>(identity_of(device, learned, plan, text)));
-            auto& networks = device.networks[form];
-            networks.resize(trainings);
-            const std::vector<metatune::task_samples>* tasks = nullptr;
-            for (std::size_t n = 0; n < trainings; ++n) {
-                const std::string named = name + examples::text_of(".%zu", n + 1), file = work + '/' + named;
-                training_job job{nullptr, text, named, n + 1, file + ".supervised.safetensors", file + ".meta.safetensors", &networks[n]};
-                std::error_code code;
-                if (std::filesystem::exists(job.meta_file, code)) { // written last
-                    auto supervised = metatune::load(job.supervised_file, text), meta = metatune::load(job.meta_file, text);
-                    if (!supervised) return supervised.error();
-                    if (!meta) return meta.error();
-                    networks[n] = {std::move(supervised->net), std::move(meta->net)};
-                    continue;
+        for (learned_graphs* const kind : {&device.in_super_graph, &device.plain})
+            for (const auto& [form, text] : kind->graphs.templates) {
+                std::string name = device.device + '.' + form;
+                std::erase_if(name, [](char c) { return std::string_view("[\"/ ").find(c) != std::string_view::npos; });
+                std::size_t replayed = 0;
+                while (form_of(device, replayed) != form) ++replayed;
+                const auto learned = history(device, replayed);
+                name += examples::text_of(".%016llx", static_cast<unsigned long long>(identity_of(device, learned, plan, text)));
+                auto& networks = kind->networks[form];
+                networks.resize(trainings);
+                const std::vector<metatune::task_samples>* tasks = nullptr;
+                for (std::size_t n = 0; n < trainings; ++n) {
+                    const std::string named = name + examples::text_of(".%zu", n + 1), file = work + '/' + named;
+                    training_job job{nullptr, text, named, n + 1, file + ".supervised.safetensors", file + ".meta.safetensors", &networks[n]};
+                    std::error_code code;
+                    if (std::filesystem::exists(job.meta_file, code)) { // written last
+                        auto supervised = metatune::load(job.supervised_file, text), meta = metatune::load(job.meta_file, text);
+                        if (!supervised) return supervised.error();
+                        if (!meta) return meta.error();
+                        networks[n] = {std::move(supervised->net), std::move(meta->net)};
+                        continue;
+                    }
+                    if (tasks == nullptr) {
+                        auto read = samples_of(device, kind->graphs, learned);
+                        if (!read) return read.error();
+                        tasks = &samples.emplace_back(*std::move(read));
+                    }
+                    job.tasks = tasks;
+                    jobs.push_back(std::move(job));
                 }
-                if (tasks == nullptr) {
-                    auto read = samples_of(device, learned);
-                    if (!read) return read.error();
-                    tasks = &samples.emplace_back(*std::move(read));
-                }
-                job.tasks = tasks;
-                jobs.push_back(std::move(job));
             }
-        }
     std::vector<result<void>> done(jobs.size());
     threads.bulk(jobs.size(), [&](std::size_t i) { done[i] = train(jobs[i], plan); });
     for (auto& d : done)

@@ -34,7 +34,7 @@ result<std::vector<augur::autotvm_archive>> read_tasks(device_records& device, c
     if (!files) return files.error();
     std::vector<augur::autotvm_archive> all;
     for (auto& f : *files) {
-        device.cleaned.bad += f.report.summary.bad + (f.report.summary.torn ? 1 : 0);
+        device.cleaned.bad += f.report.summary.bad + (f.report.summary.torn ? 1 : 0) + f.bad;
         for (auto& a : f.tasks) {
             device.cleaned.records += a.configs.size();
             device.cleaned.bad += a.records.bad;
@@ -80,9 +80,9 @@ result<void> add_logs(device_records& device, const std::vector<std::string>& re
             if (!seen.contains(a.records.workload)) add_task(device, a);
     }
     device.loops = loop_columns_of(device);
-    auto graphs = recorded_loops_of(device);
+    auto graphs = recorded_loops_of(device, false);
     if (!graphs) return graphs.error();
-    device.graphs = *std::move(graphs);
+    device.in_super_graph.graphs = *std::move(graphs);
     return {};
 }
 
@@ -97,8 +97,8 @@ struct template_records {
     std::vector<std::pair<std::size_t, std::size_t>> replayed, learned;
 };
 
-/// Adds the loops of the records of a template to `rows`, in the slots of the super-graph that is returned.
-result<metatune::super_graph> place_loops(const device_records& device, std::string_view form, const template_records& of, loops_by_key& rows) {
+/// Adds the loops of the records of a template to `rows`, in the slots of the super-graph whose text is returned, or as plain graphs.
+result<std::string> place_loops(const device_records& device, std::string_view form, const template_records& of, bool plain, loops_by_key& rows) {
     metatune::super_graph graph; // of the loops of all tasks: a structure, no measurement
     std::unordered_map<std::uint64_t, augur::iterator_features> features;
     for (const auto* list : {&of.replayed, &of.learned})
@@ -112,13 +112,13 @@ result<metatune::super_graph> place_loops(const device_records& device, std::str
             if (!nest) return nest.error();
             auto loops = augur::iterator_features_of(*nest);
             if (!loops) return loops.error();
-            if (auto added = graph.add(*loops, form); !added) return added.error();
+            if (auto added = plain ? result<void>() : graph.add(*loops, form); !added) return added.error();
             features.emplace(key, *std::move(loops));
         }
     std::vector<metatune::loop_rows*> all;
     std::vector<const metatune::loop_rows*> learned;
     for (const auto& [key, loops] : features) {
-        auto placed = graph.place(loops, form);
+        auto placed = plain ? metatune::rows_of(loops) : graph.place(loops, form);
         if (!placed) return placed.error();
         all.push_back(&rows.insert_or_assign(key, *std::move(placed)).first->second);
     }
@@ -126,7 +126,7 @@ result<metatune::super_graph> place_loops(const device_records& device, std::str
     const auto columns = metatune::standardisation::fit(learned);
     for (auto* one : all)
         if (auto applied = columns.apply(*one); !applied) return applied.error();
-    return graph;
+    return plain ? "plain" : metatune::to_text(graph);
 }
 
 } // namespace
@@ -197,7 +197,7 @@ result<metatune::loop_rows> recorded_loops::operator()(const augur::tuning_archi
     return augur::error{augur::errc::not_found, "expected a recorded configuration whose loops are known"};
 }
 
-result<recorded_loops> recorded_loops_of(const device_records& device) {
+result<recorded_loops> recorded_loops_of(const device_records& device, bool plain) {
     if (device.replayed == device.tasks.size()) return recorded_loops{}; // nothing is learned
     std::map<std::string, template_records, std::less<>> templates;
     for (std::size_t t = 0; t < device.replayed; ++t) {
@@ -210,9 +210,9 @@ result<recorded_loops> recorded_loops_of(const device_records& device) {
     auto rows = std::make_shared<loops_by_key>();
     for (const auto& [form, of] : templates) {
         if (of.learned.empty()) continue;
-        const auto graph = place_loops(device, form, of, *rows);
+        auto graph = place_loops(device, form, of, plain, *rows);
         if (!graph) return graph.error();
-        out.templates.emplace(form, metatune::to_text(*graph));
+        out.templates.emplace(form, *std::move(graph));
     }
     out.rows = std::move(rows);
     return out;
@@ -310,7 +310,7 @@ device_records made_up_device() {
         out.tasks.push_back(*examples::make_recording(std::move(name), std::move(archive)));
         out.configs.emplace_back();
     }
-    out.graphs.templates.emplace("tiles", "");
-    out.graphs.rows = std::move(rows);
+    out.in_super_graph.graphs.templates.emplace("tiles", "");
+    out.in_super_graph.graphs.rows = std::move(rows);
     return out;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "search_tables.hpp"
 
-#include <cstdio>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
-#include <augur/core/whole_file.hpp>
-#include <augur/record/replace_file.hpp>
 
 namespace {
 
@@ -23,8 +21,15 @@ std::string line_of(const search_result& r) {
     out.key("seed").value(static_cast<std::int64_t>(r.seed)).key("optimum").value(r.optimum).key("proposing").value_6(r.proposing);
     out.key("best").begin_array();
     for (const double b : r.best) out.value(b); // infinity becomes null
-    out.end_array().end_object();
-    return text += '\n';
+    out.end_array();
+    if (std::isfinite(r.measuring)) out.key("measuring").value(r.measuring);
+    if (r.errors) {
+        out.key("errors").begin_array();
+        for (const double e : *r.errors) out.value(e);
+        out.end_array();
+    }
+    out.end_object();
+    return text;
 }
 
 bool read(augur::json_reader& in, search_result& out) {
@@ -41,7 +46,13 @@ bool read(augur::json_reader& in, search_result& out) {
         else if (key == "trainings" && in.read(number)) out.trainings = static_cast<std::size_t>(number);
         else if (key == "optimum") in.read(out.optimum);
         else if (key == "proposing") in.read(out.proposing);
-        else if (key == "best" && in.begin_array()) {
+        else if (key == "measuring") in.read(out.measuring);
+        else if (key == "errors" && in.begin_array()) {
+            out.errors.emplace();
+            for (double& e : *out.errors)
+                if (in.next_element()) in.read(e);
+            if (in.next_element()) in.fail(augur::errc::parse, "expected " + std::to_string(out.errors->size()) + " errors, got more");
+        } else if (key == "best" && in.begin_array()) {
             while (in.next_element()) {
                 double b = infinity;
                 if (in.peek() == augur::json_kind::null) in.read_null();
@@ -57,25 +68,11 @@ bool read(augur::json_reader& in, search_result& out) {
 
 augur::result<result_file> result_file::open(const std::string& path, std::size_t trials, std::size_t trainings) {
     result_file out;
-    out.path_ = path;
-    if (std::FILE* const there = std::fopen(path.c_str(), "a"); there != nullptr) std::fclose(there); // may it be written?
-    else return augur::error{augur::errc::io, path + ": cannot be written"};
-    auto text = augur::read_whole_file(path, std::size_t{1} << 30U);
-    if (!text) return text.error();
-    const auto end = text->rfind('\n') + 1; // npos + 1 is 0
-    if (end != text->size()) {
-        std::fprintf(stderr, "search_tables: %s: the last line is cut off, its search is done again\n", path.c_str());
-        text->resize(end);
-        if (auto written = augur::replace_file(path, *text); !written) return written.error();
-    }
-    std::size_t number = 0;
-    for (std::size_t at = 0; at < text->size();) {
-        const auto stop = text->find('\n', at);
-        augur::json_reader in(std::string_view(*text).substr(at, stop - at), {}, ++number);
+    auto lines = examples::result_lines::open(path, "search_tables", [&](augur::json_reader& in) -> augur::result<void> {
         search_result r;
-        if (!read(in, r)) return augur::error{in.error().code, path + ":" + in.error().detail};
+        if (!read(in, r)) return in.error();
         const auto other = [&](const char* what, std::size_t expected, std::size_t got) {
-            return augur::error{augur::errc::invalid_argument, path + ":" + std::to_string(number) + ": expected results of " +
+            return augur::error{augur::errc::invalid_argument, std::to_string(in.position().line) + ": expected results of " +
                                                                    std::to_string(expected) + " " + what + ", got one of " + std::to_string(got) +
                                                                    "; take another folder"};
         };
@@ -83,16 +80,15 @@ augur::result<result_file> result_file::open(const std::string& path, std::size_
         if (uses_network(r.search) && r.trainings != trainings) return other("trainings", trainings, r.trainings);
         result_key key = key_of(r);
         out.results_.insert_or_assign(std::move(key), std::move(r));
-        at = stop + 1;
-    }
+        return {};
+    });
+    if (!lines) return lines.error();
+    out.lines_ = *std::move(lines);
     return out;
 }
 
 augur::result<void> result_file::add(search_result r) {
-    const std::string line = line_of(r);
-    std::FILE* const file = std::fopen(path_.c_str(), "a");
-    const bool written = file != nullptr && std::fwrite(line.data(), 1, line.size(), file) == line.size();
-    if (file == nullptr || (std::fclose(file) != 0) || !written) return augur::error{augur::errc::io, path_ + ": cannot be written"};
+    if (auto added = lines_.add(line_of(r)); !added) return added;
     result_key key = key_of(r);
     results_.insert_or_assign(std::move(key), std::move(r));
     return {};

@@ -45,7 +45,9 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
                     "be given again",
                     w.devices);
     flags.add(
-        "search", list, "a search to run; may be given again; default: all",
+        "search", list,
+        "a search to run; may be given again; default: all. STRATEGY+MODEL:HOW; reg: trees with a regression loss; plain: networks that read\n"
+        "graphs without a super-graph (MetaTune's meta-BO is bo+meta:faithful:plain, its meta-RL rl+meta:plain, and with -T without :plain)",
         [&](std::string_view text) -> augur::result<void> {
             if (std::find(known.begin(), known.end(), text) == known.end())
                 return error{errc::invalid_argument, "expected " + list + ", got '" + examples::shown(text) + "'"};
@@ -112,6 +114,12 @@ int run(const wishes& w) {
         devices = *std::move(read);
     }
     examples::catch_signals();
+    if (std::any_of(w.searches.begin(), w.searches.end(), is_plain))
+        for (device_records& d : devices) {
+            auto graphs = recorded_loops_of(d, true);
+            if (!graphs) return examples::complain("search_tables", graphs.error(), examples::misuse);
+            d.plain.graphs = *std::move(graphs);
+        }
     if (std::any_of(w.searches.begin(), w.searches.end(), uses_network))
         if (auto learned = learn_networks(devices, w.quick ? quick_plan() : network_plan{}, w.trainings, w.work, threads); !learned)
             return examples::complain("search_tables", learned.error(), examples::failed);
@@ -154,8 +162,9 @@ int run(const wishes& w) {
             examples::stop_requested() = true;
             return;
         }
+        const auto errors = errors_of(curve, task.optimum);
         if (auto added = results->add({devices[d].device, task.name, search, seed, w.trials, first_round, w.trainings, task.optimum, curve.proposing,
-                                       std::move(curve.best)});
+                                       std::move(curve.best), curve.seconds.empty() ? 0 : curve.seconds.back(), errors});
             !added) {
             failed = added.error();
             examples::stop_requested() = true;
@@ -184,6 +193,10 @@ int run(const wishes& w) {
         std::printf("%s\n", group == &replayed ? "AutoTVM logs" : "All points of the space recorded");
         std::printf("%s\n", examples::table_text(share_table(shown, *group, w.searches, w.trials)).c_str());
         std::printf("%s\n", examples::table_text(ratio_table(shown, *group, w.searches, w.trials)).c_str());
+        std::printf("Minutes of all searches of a device, one after the other\n%s\n",
+                    examples::table_text(minutes_table(shown, *group, w.searches, w.trials)).c_str());
+        std::printf("Errors of the predicted speeds, in units of the best recorded one; D: the fastest quarter of the trials\n%s\n",
+                    examples::table_text(error_table(shown, *group, w.searches, w.trials)).c_str());
     }
     return examples::done;
 }

@@ -5,10 +5,13 @@
 /// @file
 /// Searches compared on recorded measurements: what is replayed, the searches, the results, the tables.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +28,7 @@
 #include "cleaning.hpp"
 #include "executor.hpp"
 #include "recorded.hpp"
+#include "result_lines.hpp"
 
 // ---- recordings.cpp
 
@@ -41,9 +45,9 @@ struct loop_columns {
 
 namespace metatune = augur::metatune;
 
-/// The loops of recorded configurations, in the slots of the super-graph of their template. Models `metatune::loop_rows_of`.
+/// The loops of recorded configurations, in the slots of the super-graph of their template or as plain graphs. Models `metatune::loop_rows_of`.
 struct recorded_loops {
-    std::map<std::string, std::string, std::less<>> templates; ///< text of the super-graph of each template that was learned from
+    std::map<std::string, std::string, std::less<>> templates; ///< text of the super-graph of each template that was learned from, or "plain"
     std::shared_ptr<const std::unordered_map<std::uint64_t, metatune::loop_rows>> rows; ///< by task and configuration
 
     augur::result<metatune::loop_rows> operator()(const augur::tuning_archive& task, const augur::configuration& c) const;
@@ -52,6 +56,12 @@ struct recorded_loops {
 /// MetaTune's networks of one template, trained alike on the same records.
 struct template_networks {
     metatune::network<float> supervised, meta;
+};
+
+/// The graphs of a device's replayed records and of those of `history`, and the networks that read them.
+struct learned_graphs {
+    recorded_loops graphs;
+    std::map<std::string, std::vector<template_networks>, std::less<>> networks; ///< by template, then by training; after `learn_networks`
 };
 
 /// Tasks of one device whose records are replayed.
@@ -64,8 +74,7 @@ struct device_records {
     examples::cleaning cleaned;
     std::size_t all_tasks = 0; ///< in the logs that are replayed
     loop_columns loops;
-    recorded_loops graphs;                                                       ///< of the replayed records and of those of `history`
-    std::map<std::string, std::vector<template_networks>, std::less<>> networks; ///< by template, then by training; after `learn_networks`
+    learned_graphs in_super_graph, plain; ///< plain has no graphs until somebody wants them (`recorded_loops_of`)
 };
 
 /// Template of a task: the key of its workload up to the first comma.
@@ -87,8 +96,9 @@ device_records made_up_device();
 /// The features of all records of a device.
 loop_columns loop_columns_of(const device_records& device);
 /// The loops of the records that are replayed and of their `history`. Columns have mean 0 and deviation 1 over the latter.
+/// @param plain  without a super-graph
 /// Errors: those of the nests and of the super-graph.
-augur::result<recorded_loops> recorded_loops_of(const device_records& device);
+augur::result<recorded_loops> recorded_loops_of(const device_records& device, bool plain);
 
 // ---- networks.cpp
 
@@ -112,6 +122,8 @@ augur::result<void> learn_networks(std::span<device_records> devices, const netw
 std::vector<std::string> search_names();
 /// Does a search need `learn_networks`?
 bool uses_network(std::string_view search);
+/// Do its networks read plain graphs?
+bool is_plain(std::string_view search);
 /// How many of the seeds 1, 2, .. are searches of their own: where nothing but the networks is drawn, one for each training; of their mean one, and
 /// none if it is that of one training.
 std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size_t trainings);
@@ -128,17 +140,25 @@ struct search_budget {
 /// training 1 + (s - 1) mod the number of trainings.
 examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, const search_budget& budget, std::uint64_t seed);
 
+/// MetaTune's MSE and MSE(D), as in `examples::adaptation_scores`: of what a model predicted of the trials of a search, and of a constant in its place,
+/// the best speed that it had learned from.
+using model_errors = std::array<double, 4>;
+/// None where the model predicts no speeds.
+std::optional<model_errors> errors_of(const examples::search_curve& curve, double optimum);
+
 // ---- results.cpp
 
 /// A search of a task with one seed.
 struct search_result {
     std::string device, task, search;
     std::uint64_t seed = 0;
-    std::size_t trials = 0;            ///< that were asked for
-    std::size_t first_round = 0;       ///< after `first_round_of`
-    std::size_t trainings = 1;         ///< of the networks
-    double optimum = 0, proposing = 0; ///< seconds
-    std::vector<double> best;          ///< after each trial
+    std::size_t trials = 0;                                      ///< that were asked for
+    std::size_t first_round = 0;                                 ///< after `first_round_of`
+    std::size_t trainings = 1;                                   ///< of the networks
+    double optimum = 0, proposing = 0;                           ///< seconds
+    std::vector<double> best;                                    ///< after each trial
+    double measuring = std::numeric_limits<double>::quiet_NaN(); ///< seconds that the trials took when they were recorded; NaN: not known
+    std::optional<model_errors> errors{};
 };
 /// Device, task, search, first round and seed.
 using result_key = std::tuple<std::string, std::string, std::string, std::size_t, std::uint64_t>;
@@ -155,7 +175,7 @@ public:
     [[nodiscard]] const std::map<result_key, search_result>& all() const { return results_; }
 
 private:
-    std::string path_;
+    examples::result_lines lines_;
     std::map<result_key, search_result> results_;
 };
 
@@ -166,6 +186,13 @@ using text_table = std::vector<std::vector<std::string>>;
 /// geometric means over the seeds; a search that did not get there counts `trials`, and the share of those is told.
 /// pre: `results` has one first round a search, here and below
 text_table share_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
+                       const std::vector<std::string>& searches, std::size_t trials);
+/// MetaTune's Table 3: minutes of a device's searches, sums over the tasks of the means over the seeds. Measuring is what the log says that building and
+/// running each candidate took, one after the other; beside it comes what strategy and model took on this machine.
+text_table minutes_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
+                         const std::vector<std::string>& searches, std::size_t trials);
+/// MetaTune's Table 4: the errors of the models that predict speeds, means over the tasks of the means over the seeds.
+text_table error_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
                        const std::vector<std::string>& searches, std::size_t trials);
 /// How much better `search` is than `other`, with intervals over all tasks of all given devices.
 text_table ratio_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,

@@ -2,6 +2,7 @@
 #include "search_tables.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <type_traits>
@@ -21,6 +22,7 @@
 #include <augur/xgboost/trees_online.hpp>
 #endif
 
+#include "adaptation.hpp"
 #include "chameleon.hpp"
 
 namespace {
@@ -32,13 +34,21 @@ using examples::recorded_strategy;
 using knobs = examples::parameter_columns;
 
 template <class Rows>
-using ranking_trees = augur::autotvm_trees<augur::configuration, augur::tuning_archive, Rows>;
+using autotvm_trees = augur::autotvm_trees<augur::configuration, augur::tuning_archive, Rows>;
 
-augur::autotvm_trees_options tree_options(std::uint32_t plan, augur::tree_objective loss = augur::tree_objective::rank_pairwise) {
+/// AutoTVM has both losses; that of a regression predicts speeds.
+bool is_regression(std::string_view search) { return search == "chameleon" || search.find(":reg") != std::string_view::npos; }
+
+augur::autotvm_trees_options tree_options(std::string_view search) {
     augur::autotvm_trees_options o;
-    o.trees = augur::autotvm_tree_options(plan);
-    o.trees.objective = loss;
+    o.trees = augur::autotvm_tree_options(search == "sa+xgb:64" ? 64 : 16);
+    o.trees.objective = is_regression(search) ? augur::tree_objective::squared_error : augur::tree_objective::rank_pairwise;
     return o;
+}
+template <class Rows>
+recorded_model model_of(autotvm_trees<Rows> trees, std::string_view search) {
+    recorded_model out(std::move(trees));
+    return is_regression(search) ? out.predicting_by_scores() : out;
 }
 recorded_model online_trees(const examples::recording& on, std::uint64_t seed) {
     auto o = augur::few_sample_trees();
@@ -48,7 +58,7 @@ recorded_model online_trees(const examples::recording& on, std::uint64_t seed) {
 }
 
 /// Trees that learned from the other tasks.
-bool knows_by_trees(std::string_view search) { return search.ends_with("xgb:history"); }
+bool knows_by_trees(std::string_view search) { return search.ends_with(":history"); }
 
 std::vector<augur::observation<augur::configuration, augur::tuning_archive>> history_of(const device_records& on, std::size_t t) {
     std::vector<augur::observation<augur::configuration, augur::tuning_archive>> out;
@@ -60,23 +70,63 @@ std::vector<augur::observation<augur::configuration, augur::tuning_archive>> his
 }
 #endif
 
+constexpr std::string_view plain_end = ":plain";
+/// A search without the end that says which graphs its networks read.
+std::string_view base_of(std::string_view search) { return search.substr(0, search.size() - (is_plain(search) ? plain_end.size() : 0)); }
 bool is_mean(std::string_view search) { return search.ends_with(":mean"); }
 bool is_supervised(std::string_view search) { return search.starts_with("bo+supervised"); }
 
+/// MetaTune's cost model, which says beside its score, the sum of a speed and a logarithm, what speed it expects.
+class adapting_network {
+public:
+    using cost_model = metatune::cost_model<augur::configuration, augur::tuning_archive, recorded_loops>;
+    static constexpr augur::score_meaning meaning = cost_model::meaning;
+
+    adapting_network(const recorded_loops& loops, const metatune::network<float>& start, const metatune::fine_tuning_options& options)
+        : model_(loops, start, options), loops_(loops), start_(start) {}
+
+    augur::result<void> score(const augur::tuning_archive& t, std::span<const augur::configuration> batch, std::span<float> scores) {
+        return model_.score(t, batch, scores);
+    }
+    augur::result<void> update(recorded_model::records records) { return model_.update(records); }
+    /// to[i] <- speed of batch[i] times its chance to be valid; -infinity without loops.
+    augur::result<void> speeds(const augur::tuning_archive& t, std::span<const augur::configuration> batch, std::span<float> to) {
+        const auto* const adapted = model_.adapted(t);
+        const auto& net = adapted != nullptr ? *adapted : start_;
+        metatune::task_samples samples;
+        std::vector<std::size_t> places;
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            to[i] = -std::numeric_limits<float>::infinity();
+            auto loops = loops_(t, batch[i]);
+            if (!loops || !metatune::check(*loops, net.config)) continue;
+            samples.candidates.push_back(*std::move(loops));
+            places.push_back(i);
+        }
+        const auto predicted = examples::predict_speeds(net, samples);
+        for (std::size_t k = 0; k < places.size(); ++k) to[places[k]] = static_cast<float>(predicted[k]);
+        return {};
+    }
+
+private:
+    cost_model model_;
+    recorded_loops loops_;
+    metatune::network<float> start_;
+};
+
 /// MetaTune's model of a task, which begins with what it learned from other tasks: of the training of the seed, or the mean of all trainings, each of
-/// which adapts on its own.
+/// which adapts on its own; the mean predicts no speeds.
 recorded_model network_model(const device_records& on, std::size_t t, std::string_view search, std::uint64_t seed) {
-    using model = metatune::cost_model<augur::configuration, augur::tuning_archive, recorded_loops>;
-    std::span<const template_networks> networks = on.networks.find(form_of(on, t))->second;
+    const learned_graphs& learned = is_plain(search) ? on.plain : on.in_super_graph;
+    std::span<const template_networks> networks = learned.networks.find(form_of(on, t))->second;
     if (!is_mean(search)) networks = networks.subspan((seed - 1) % networks.size(), 1);
     metatune::fine_tuning_options o; // as meta-training prepares for
     o.inner_rate = network_plan{}.inner.inner_rate;
     o.inner_steps = network_plan{}.inner.inner_steps;
     o.steps = 0;
     o.frozen = false;
-    std::vector<model> members;
-    for (const auto& n : networks) members.emplace_back(on.graphs, is_supervised(search) ? n.supervised : n.meta, o);
-    return recorded_model(augur::ensemble(std::move(members)));
+    std::vector<adapting_network> members;
+    for (const auto& n : networks) members.emplace_back(learned.graphs, is_supervised(search) ? n.supervised : n.meta, o);
+    return is_mean(search) ? recorded_model(augur::ensemble(std::move(members))) : recorded_model(std::move(members.front()));
 }
 
 /// Bayesian optimisation whose prior mean is a model that chooses the first points, too.
@@ -101,21 +151,26 @@ std::vector<augur::decision_vector> uniform_points(const examples::recording& on
 } // namespace
 
 std::vector<std::string> search_names() {
+    std::vector<std::string> out{"random", "descent", "bo"};
 #ifdef AUGUR_HAS_XGBOOST
-    return {"random",         "descent",          "sa+xgb:64",    "sa+xgb",         "sa+xgb:loops",  "sa+xgb:history",
-            "chameleon",      "evolution+trees",  "bo",           "bo+xgb:history", "bo+supervised", "bo+supervised:mean",
-            "evolution+meta", "bo+meta:faithful", "bo+meta:mean", "bo+meta"};
-#else
-    return {"random", "descent", "bo", "bo+supervised", "bo+supervised:mean", "evolution+meta", "bo+meta:faithful", "bo+meta:mean", "bo+meta"};
+    for (const char* name : {"sa+xgb:64", "sa+xgb", "sa+xgb:reg", "sa+xgb:loops", "sa+xgb:history", "sa+xgb:reg:history", "chameleon",
+                             "evolution+trees", "bo+xgb:history"})
+        out.emplace_back(name);
 #endif
+    for (const char* name : {"bo+supervised", "bo+supervised:mean", "evolution+meta", "rl+meta", "rl+meta:plain", "bo+meta:faithful",
+                             "bo+meta:faithful:plain", "bo+meta:mean", "bo+meta:plain", "bo+meta"})
+        out.emplace_back(name);
+    return out;
 }
 
 bool uses_network(std::string_view search) { return search.find("+meta") != std::string_view::npos || is_supervised(search); }
+bool is_plain(std::string_view search) { return search.ends_with(plain_end); }
 
 std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size_t trainings) {
     if (is_mean(search)) return trainings > 1 ? 1 : 0;
     if (search == "bo+xgb:history") return 1; // its trees have one seed
-    return search == "bo+meta" || search == "bo+supervised" ? trainings : seeds;
+    const auto base = base_of(search);
+    return base == "bo+meta" || base == "bo+supervised" ? trainings : seeds;
 }
 
 bool applies(const device_records& on, std::size_t t, std::string_view search) {
@@ -124,12 +179,27 @@ bool applies(const device_records& on, std::size_t t, std::string_view search) {
 #ifdef AUGUR_HAS_XGBOOST
     if (knows_by_trees(search) && !(loops && history(on, t).size() >= augur::autotvm_trees_options{}.history_rows)) return false;
 #endif
-    return !uses_network(search) || on.graphs.templates.contains(form_of(on, t));
+    return !uses_network(search) || (is_plain(search) ? on.plain : on.in_super_graph).graphs.templates.contains(form_of(on, t));
 }
 
 std::size_t first_round_of(std::string_view search, std::size_t wanted) { return search == "random" || search == "sa+xgb:64" ? 0 : wanted; }
 
-examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view search, const search_budget& budget, std::uint64_t seed) {
+std::optional<model_errors> errors_of(const examples::search_curve& curve, double optimum) {
+    if (curve.expected.empty()) return std::nullopt;
+    metatune::task_samples measured;
+    std::vector<double> predicted, constant;
+    for (const examples::expected_trial& e : curve.expected) {
+        measured.seconds.push_back(e.seconds);
+        constant.push_back(optimum / e.least);
+        predicted.push_back(e.speed * constant.back());
+    }
+    const auto of_model = examples::judge_speeds(std::move(predicted), 1, measured, optimum);
+    const auto of_constant = examples::judge_speeds(std::move(constant), 1, measured, optimum);
+    return model_errors{of_model.mse, of_model.mse_fast, of_constant.mse, of_constant.mse_fast};
+}
+
+examples::search_curve run_search(const device_records& on, std::size_t t, std::string_view named, const search_budget& budget, std::uint64_t seed) {
+    const std::string_view search = base_of(named);
     const examples::recording& task = on.tasks[t];
     augur::tuning_options options;
     options.trials = budget.trials;
@@ -156,32 +226,33 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
     if (search == "evolution+meta") {
         augur::evolutionary_options o;
         o.population = 256;
-        return run_recorded(task, recorded_strategy(augur::evolutionary<>(o)), network_model(on, t, search, seed), options);
+        return run_recorded(task, recorded_strategy(augur::evolutionary<>(o)), network_model(on, t, named, seed), options);
     }
+    if (search == "rl+meta") // an agent is rewarded with speeds
+        return run_recorded(task, recorded_strategy(examples::chameleon{}), network_model(on, t, named, seed).scoring_by_speeds(), options);
     if (search == "bo+meta:faithful")
-        return run_recorded(task, recorded_strategy(augur::surrogate_search(augur::bayesian_search<>{})), network_model(on, t, search, seed),
-                            options);
+        return run_recorded(task, recorded_strategy(augur::surrogate_search(augur::bayesian_search<>{})), network_model(on, t, named, seed), options);
 #ifdef AUGUR_HAS_XGBOOST
+    const auto of_knobs = [&] { return model_of(autotvm_trees<knobs>(knobs(task.archive), tree_options(search)), search); };
     if (search == "sa+xgb:64") { // AutoTVM's plan
         options.round = 64;
-        return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(64))));
+        return run(augur::simulated_annealing<>{}, of_knobs());
     }
-    if (search == "sa+xgb") return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(16))));
-    if (search == "sa+xgb:loops") return run(augur::simulated_annealing<>{}, recorded_model(ranking_trees<loop_columns>(on.loops, tree_options(16))));
+    if (search == "sa+xgb" || search == "sa+xgb:reg") return run(augur::simulated_annealing<>{}, of_knobs());
+    if (search == "sa+xgb:loops")
+        return run(augur::simulated_annealing<>{}, model_of(autotvm_trees<loop_columns>(on.loops, tree_options(search)), search));
     if (knows_by_trees(search)) { // the trees of the other tasks choose the first points, too
-        ranking_trees<loop_columns> trees(on.loops, tree_options(16));
+        autotvm_trees<loop_columns> trees(on.loops, tree_options(search));
         if (auto learned = trees.learn_history(history_of(on, t)); !learned) {
             examples::search_curve out;
             out.failed = learned.error();
             return out;
         }
-        recorded_model knowing(std::move(trees));
-        if (search == "sa+xgb:history") return run_recorded(task, recorded_strategy(augur::simulated_annealing<>{}), std::move(knowing), options);
+        recorded_model knowing = model_of(std::move(trees), search);
+        if (search.starts_with("sa+")) return run_recorded(task, recorded_strategy(augur::simulated_annealing<>{}), std::move(knowing), options);
         return run_recorded(task, recorded_strategy(augur::bayesian_search<>(with_prior())), std::move(knowing), options);
     }
-    if (search == "chameleon")
-        return run(examples::chameleon{},
-                   recorded_model(ranking_trees<knobs>(knobs(task.archive), tree_options(16, augur::tree_objective::squared_error))));
+    if (search == "chameleon") return run(examples::chameleon{}, of_knobs());
     if (search == "evolution+trees") {
         augur::evolutionary_options o;
         o.population = 256;
@@ -189,6 +260,6 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
     }
 #endif
     if (uses_network(search)) // the networks choose the first points, too
-        return run_recorded(task, recorded_strategy(augur::bayesian_search<>(with_prior())), network_model(on, t, search, seed), options);
+        return run_recorded(task, recorded_strategy(augur::bayesian_search<>(with_prior())), network_model(on, t, named, seed), options);
     return run(augur::random_search{});
 }

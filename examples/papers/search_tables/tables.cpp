@@ -24,7 +24,9 @@ struct task_summary {
     double trials = 0;    ///< to 0.95
     double reached = 0;   ///< share of the seeds that got there
     double proposing = 0; ///< seconds of a search
-    std::size_t seeds = 0;
+    double measuring = 0; ///< the same; NaN: not known of one of them
+    model_errors errors{};
+    std::size_t seeds = 0, judged = 0; ///< of these, those with errors
 };
 
 using summaries = std::map<std::string, task_summary>; ///< by device and task
@@ -42,6 +44,9 @@ summaries summarise(const std::map<result_key, search_result>& results, const st
         s.reached += std::isfinite(to) ? 1 : 0;
         s.trials += std::log(std::isfinite(to) ? to : static_cast<double>(trials));
         s.proposing += r.proposing;
+        s.measuring += r.measuring;
+        for (std::size_t e = 0; r.errors && e < s.errors.size(); ++e) s.errors[e] += (*r.errors)[e];
+        s.judged += r.errors ? 1 : 0;
         ++s.seeds;
     }
     for (auto& [task, s] : out) {
@@ -50,6 +55,8 @@ summaries summarise(const std::map<result_key, search_result>& results, const st
         s.trials = std::exp(s.trials / n);
         s.reached /= n;
         s.proposing /= n;
+        s.measuring /= n;
+        for (double& e : s.errors) e /= static_cast<double>(s.judged); // NaN without one
     }
     return out;
 }
@@ -87,6 +94,39 @@ text_table share_table(const std::map<result_key, search_result>& results, const
             }
             row.push_back(text_of("%.2f", 1 - reached));
             row.push_back(text_of("%.2f", proposing));
+        }
+    return out;
+}
+
+text_table minutes_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
+                         const std::vector<std::string>& searches, std::size_t trials) {
+    text_table out{{"device", "search", "tasks", "measuring", "in all"}};
+    const auto minutes = [](double seconds) { return std::isfinite(seconds) ? text_of("%.2f", seconds / 60) : "-"; };
+    for (const auto& device : devices)
+        for (const auto& search : searches) {
+            const auto by_task = summarise(results, device, search, trials);
+            double measuring = 0, proposing = 0;
+            for (const auto& [task, s] : by_task) {
+                measuring += s.measuring;
+                proposing += s.proposing;
+            }
+            if (!by_task.empty()) out.push_back({device, search, std::to_string(by_task.size()), minutes(measuring), minutes(measuring + proposing)});
+        }
+    return out;
+}
+
+text_table error_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
+                       const std::vector<std::string>& searches, std::size_t trials) {
+    text_table out{{"device", "search", "MSE", "MSE(D)", "MSE, constant", "MSE(D), constant", "tasks"}};
+    for (const auto& device : devices)
+        for (const auto& search : searches) {
+            std::array<std::vector<double>, std::tuple_size_v<model_errors>> errors;
+            for (const auto& [task, s] : summarise(results, device, search, trials))
+                for (std::size_t e = 0; s.judged > 0 && e < errors.size(); ++e) errors[e].push_back(s.errors[e]);
+            if (errors[0].empty()) continue;
+            auto& row = out.emplace_back(std::vector<std::string>{device, search});
+            for (const auto& of_tasks : errors) row.push_back(text_of("%.4f", examples::arithmetic(of_tasks).mean));
+            row.push_back(std::to_string(errors[0].size()));
         }
     return out;
 }
