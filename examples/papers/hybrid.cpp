@@ -69,7 +69,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         if (!flags.given("seeds")) w.seeds = 2;
         if (!flags.given("population")) s.search.population = 64;
         s.work.name = "two small kernels";
-        for (const char* k : {"dense:m=32,n=64,k=64,bias,relu", "conv2d:h=14,w=14,c=16,f=32,k=3,pad=1,bias"}) s.work.add(augur::kernel::parse(k));
+        for (const char* k : {"dense:m=32,n=64,k=64,bias,relu", "conv2d:h=14,w=14,c=16,f=32,k=3,pad=1,bias"})
+            if (auto added = s.work.add(augur::kernel::parse(k)); !added) return added.error();
     } else {
         s.work = examples::draw_kernels(w.kernels, w.drawn_by);
     }

@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
         [&](std::string_view text) -> augur::result<void> {
             const auto k = augur::kernel::parse(text);
             if (!k) return k.error();
-            s.work.add(k);
+            s.work.add(*k);
             s.work.name = "chosen kernels";
             return {};
         },

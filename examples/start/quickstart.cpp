@@ -36,7 +36,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         s.work.name = "three kernels of resnet_18";
         for (const char* text : {"conv2d:h=56,w=56,c=64,f=64,k=3,stride=1,pad=1,bias,relu", "conv2d:h=56,w=56,c=64,f=128,k=1,stride=2,bias",
                                  "dense:m=1,n=1000,k=512,bias"})
-            s.work.add(augur::kernel::parse(text));
+            if (auto added = s.work.add(augur::kernel::parse(text)); !added) return added.error();
     }
     s.search.trials = brief ? 8 : 48;
     s.search.even = true;

@@ -7,8 +7,8 @@
 int main() {
     augur::session_options options;
     options.work.name = "two kernels"; // or: options.work = *augur::find_network("resnet_18");
-    options.work.add(augur::kernel::parse("dense:m=16,n=256,k=64,bias,relu"));
-    options.work.add(augur::kernel::parse("conv2d:h=14,w=14,c=16,f=32,k=3,pad=1,bias"));
+    for (const char* k : {"dense:m=16,n=256,k=64,bias,relu", "conv2d:h=14,w=14,c=16,f=32,k=3,pad=1,bias"})
+        if (auto added = options.work.add(augur::kernel::parse(k)); !added) return std::puts(added.error().detail.c_str()), 2;
     options.search.model = "none"; // "tlp" learns from what is measured
     options.search.trials = 4;     // of each kernel; 64 is a useful number
 

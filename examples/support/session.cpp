@@ -62,7 +62,7 @@ void add_work_flags(flag_set& flags, const char* network_flag, augur::network& w
         [&work](std::string_view text) -> augur::result<void> {
             const auto k = augur::kernel::parse(text);
             if (!k) return k.error();
-            work.add(k);
+            work.add(*k);
             if (work.name.empty()) work.name = "all kernels";
             return {};
         },

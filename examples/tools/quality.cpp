@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
         [&](std::string_view text) -> augur::result<void> {
             const auto k = augur::kernel::parse(text);
             if (!k) return k.error();
-            s.work.add(k);
+            s.work.add(*k);
             return {};
         },
         true);
@@ -206,7 +206,8 @@ int main(int argc, char** argv) {
         [&](std::string_view text) -> augur::result<void> {
             for (const auto& c : classes()) {
                 if (c.name != text) continue;
-                for (const auto* k : c.kernels) s.work.add(augur::kernel::parse(k));
+                for (const auto* k : c.kernels)
+                    if (auto added = s.work.add(augur::kernel::parse(k)); !added) return added;
                 return {};
             }
             return augur::error{augur::errc::invalid_argument, "expected a class, one of " + names + ", got '" + std::string(text) + "'"};
@@ -231,6 +232,7 @@ int main(int argc, char** argv) {
     }
     if (s.work.kernels.empty())
         for (const auto& c : classes())
-            for (const auto* k : c.kernels) s.work.add(augur::kernel::parse(k));
+            for (const auto* k : c.kernels)
+                if (auto added = s.work.add(augur::kernel::parse(k)); !added) return examples::complain("quality", added.error(), examples::misuse);
     return run(std::move(s), rounds, strict);
 }

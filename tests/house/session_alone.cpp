@@ -13,7 +13,7 @@ int main() {
     for (const row r : {row{"tlp", "augur::tlp"}, row{"weights.safetensors", "augur::tlp"}, row{"crop", "augur::crop"},
                         row{"trees", "augur::xgboost"}, row{"hybrid", "augur::crop"}, row{"nest", "augur::xgboost"}}) {
         augur::session_options options;
-        options.work.add(augur::kernel::parse("dense:m=16,n=32,k=16"));
+        options.work.add(*augur::kernel::parse("dense:m=16,n=32,k=16"));
         options.search.model = r.model;
         const auto session = augur::session::create(options);
         const bool refused = !session && session.error().code == augur::errc::unsupported &&

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <augur/core/executor.hpp>
@@ -95,6 +96,33 @@ TEST_CASE("read_autotvm_archives: an archive a task, which a search can be repea
 
     const std::array missing{std::string("/no/such/log")};
     CHECK(read_autotvm_archives(std::span<const std::string>(missing), threads).error().detail.find("/no/such/log") != std::string::npos);
+}
+
+TEST_CASE("read_autotvm_archives: tasks of which no record has a knob are counted, those of which all measurements failed are kept") {
+    using autotvm_lines::cpu_input, autotvm_lines::gpu_input, autotvm_lines::line;
+    constexpr std::string_view no_knob = R"({"index": 0, "code_hash": null, "entity": []})";
+    constexpr std::string_view other = R"(["llvm", "dense", [], {}])";
+    const std::vector<std::string> lines{line(cpu_input, no_knob, autotvm_lines::good_result),
+                                         line(other, no_knob, autotvm_lines::good_result),
+                                         line(gpu_input, gpu_config(2, 512), autotvm_lines::failed_result),
+                                         line(cpu_input, no_knob, autotvm_lines::failed_result),
+                                         line(gpu_input, no_knob, autotvm_lines::good_result),
+                                         line(gpu_input, gpu_config(4, 512), autotvm_lines::failed_result)};
+    const log_on_disk file(lines);
+    serial_executor threads;
+    const std::array paths{file.path};
+    const auto read = read_autotvm_archives(std::span<const std::string>(paths), threads);
+    REQUIRE(read);
+    REQUIRE(read->size() == 1);
+    const auto& got = read->front();
+    REQUIRE(got.tasks.size() == 1);
+    CHECK(got.tasks[0].records.records.size() == 2);
+    CHECK(got.tasks[0].records.bad == 1);
+    CHECK(got.empty_tasks == 2);
+    CHECK(got.bad == 3);
+    // Every line is told somewhere.
+    CHECK(got.report.summary.bad == 0);
+    CHECK(got.tasks[0].records.records.size() + got.tasks[0].records.bad + got.bad == lines.size());
 }
 
 } // namespace autotvm_archive_test

@@ -2,7 +2,10 @@
 // What strategies do with spaces, scores and latencies that nobody wants.
 #include <augur/search/annealing.hpp>
 #include <augur/search/descent.hpp>
+#include <augur/search/draft_verify.hpp>
 #include <augur/search/evolutionary.hpp>
+#include <augur/search/initial_points.hpp>
+#include <augur/search/random.hpp>
 #include <augur/search/surrogate_search.hpp>
 
 #include <doctest/doctest.h>
@@ -64,6 +67,15 @@ struct evolving : augur::evolutionary<> { // crosses by words, so that it reads 
 };
 struct of_scores : augur::surrogate_search<augur::coordinate_descent> {
     of_scores() : surrogate_search(augur::coordinate_descent(), {2, 16}) {}
+};
+
+struct begun : augur::initial_points<annealing> { // a point of each space of `alternate_spaces`, and of none
+    begun() : initial_points(annealing(), {{7, 7, 7}, {3, 0, 1}, {9, 9}, {6, 5}, {2, 2, 2, 2}, {50}}) {}
+};
+constexpr augur::detail::constant_scorer nobody{};
+template <std::size_t Pool>
+struct drafting : augur::draft_then_verify<augur::random_search, const augur::detail::constant_scorer> {
+    drafting() : draft_then_verify(augur::random_search(), nobody, {.drafted = 8, .pool = Pool}) {}
 };
 
 const auto flat = [](const decision_vector&) { return 0.0; };
@@ -176,7 +188,10 @@ TEST_CASE("bad input: of a point with two latencies the lower one counts, failur
     for (const std::uint64_t at : {299U, 301U, 499U, 501U, 699U, 701U}) CHECK(failed.count({at}) == 0); // by chance: 4 %
 }
 
-TEST_CASE_TEMPLATE("bad input: a space that changes between two calls", T, STRATEGIES, evolving, of_scores) { toy::alternate_spaces(T()); }
+TEST_CASE_TEMPLATE("bad input: a space that changes between two calls", T, STRATEGIES, evolving, of_scores, begun, drafting<0>, drafting<20>,
+                   drafting<2048>) {
+    toy::alternate_spaces(T());
+}
 
 TEST_CASE_TEMPLATE("bad input: a description that changes between two calls", T, STRATEGIES, evolving, of_scores) {
     exhaust(

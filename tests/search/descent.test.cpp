@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <augur/search/annealing.hpp>
@@ -36,6 +37,16 @@ static_assert(augur::search_strategy<augur::then_descend<augur::evolutionary<>>,
 const auto flat = [](std::span<const decision_vector>, std::span<float> scores) -> augur::result<void> {
     std::fill(scores.begin(), scores.end(), 0.0F);
     return {};
+};
+
+/// Random search whose first proposal is an error.
+struct late : augur::random_search {
+    bool failed = false;
+    template <augur::decision_tree Space, augur::point_scorer F>
+    [[nodiscard]] augur::result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, augur::random_engine& rng) {
+        if (!std::exchange(failed, true)) return augur::error{augur::errc::io, "not yet"};
+        return augur::random_search::propose(space, scorer, n, rng);
+    }
 };
 
 std::set<decision_vector> set_of(const std::vector<decision_vector>& points) { return {points.begin(), points.end()}; }
@@ -276,6 +287,25 @@ TEST_CASE("in_turn: a proposal is filled by the second strategy when the first h
     const auto near = set_of(*augur::coordinate_neighbours(space, decision_vector{4, 4}));
     CHECK(std::all_of(out->begin() + 3, out->end(), [&](const auto& p) { return near.count(p) == 1; }));
     CHECK(set_of(*out).size() == 6);
+}
+
+TEST_CASE("in_turn: points that an error kept back are proposed where the space has them") {
+    const auto wide = toy::number_grid(2, 8), narrow = toy::number_grid(2, 2);
+    augur::in_turn search(augur::random_search(), 40, late());
+    augur::random_engine rng(1);
+    const auto failed = search.propose(wide, flat, 64, rng); // 40 points of the first one are kept back
+    REQUIRE(!failed);
+    CHECK(failed.error().detail == "not yet");
+    const auto few = search.propose(narrow, flat, 64, rng);
+    REQUIRE(few);
+    CHECK(few->size() == 4);
+    CHECK(set_of(*few) == set_of(toy::all_leaves(narrow)));
+    const auto rest = search.propose(wide, flat, 64, rng);
+    REQUIRE(rest);
+    CHECK(rest->size() == 60);
+    auto all = set_of(*few);
+    all.insert(rest->begin(), rest->end());
+    CHECK(all == set_of(toy::all_leaves(wide)));
 }
 
 TEST_CASE("descent: better than random search on recorded points, alone and behind other searches") {

@@ -124,6 +124,40 @@ TEST_CASE("draft_then_verify: every point of a small space is proposed once, wha
     }
 }
 
+TEST_CASE("draft_then_verify: what was drafted waits, unscored, while the space does not have it") {
+    const toy::grid wide{2, 16}, narrow{2, 2};
+    for (const std::size_t pool : {std::size_t{0}, std::size_t{5}, std::size_t{1000}}) {
+        counting_scorer draft{1};
+        verified_search search(augur::random_search(), draft, {.drafted = 8, .pool = pool, .draft_share = 0.25});
+        const toy::grid* now = nullptr;
+        auto verifier = [&](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+            for (std::size_t i = 0; i < points.size(); ++i) {
+                CHECK(augur::trace_path(*now, points[i]));
+                scores[i] = static_cast<float>(sum_of(points[i]));
+            }
+            return {};
+        };
+        augur::random_engine rng(7);
+        std::set<decision_vector> seen;
+        const auto take = [&](const toy::grid& space, std::size_t n) {
+            now = &space;
+            const auto got = search.propose(space, verifier, n, rng);
+            REQUIRE(got);
+            for (const auto& p : *got) {
+                CHECK(augur::trace_path(space, p));
+                CHECK(seen.insert(p).second);
+            }
+            return got->size();
+        };
+        CHECK(take(wide, 4) == 4); // the highest of 32 drafted points: none of the narrow space
+        CHECK(take(narrow, 10) == 4);
+        std::size_t rest = 0;
+        while (const auto more = take(wide, 10)) rest += more;
+        CHECK(rest == 16 * 16 - 8);
+        CHECK(seen.size() == 16 * 16);
+    }
+}
+
 TEST_CASE("draft_then_verify: NaN is the worst score, errors of both scorers are told, nothing asked is nothing given") {
     const toy::grid grid;
     counting_scorer draft;

@@ -137,6 +137,32 @@ TEST_CASE("initial_points: first, in order, once, and then what the strategy giv
     CHECK(none->empty());
 }
 
+TEST_CASE("initial_points: those that the space does not have wait until it has them") {
+    const toy::grid wide{2, 4}, narrow{2, 2};
+    augur::initial_points<augur::random_search> s(augur::random_search{}, {{3, 3}, {1, 0}, {0}, {2, 1}});
+    augur::detail::constant_scorer flat;
+    augur::random_engine rng(5);
+    std::set<decision_vector> seen;
+    const auto take = [&](const toy::grid& space, std::size_t n) {
+        const auto points = s.propose(space, flat, n, rng);
+        REQUIRE(points);
+        for (const auto& p : *points) {
+            CHECK(augur::trace_path(space, p));
+            CHECK(seen.insert(p).second);
+        }
+        return *points;
+    };
+    const auto few = take(narrow, 2);
+    REQUIRE(few.size() == 2);
+    CHECK(few[0] == decision_vector{1, 0});
+    const auto more = take(wide, 3);
+    REQUIRE(more.size() == 3);
+    CHECK(more[0] == decision_vector{3, 3});
+    CHECK(more[1] == decision_vector{2, 1});
+    take(wide, 100);
+    CHECK(seen.size() == 16);
+}
+
 TEST_CASE("initial_points: the strategy observes the other points") {
     struct recorder : augur::random_search {
         std::vector<decision_vector>* seen;

@@ -71,7 +71,7 @@ augur::session_options two_kernels() {
     augur::session_options o;
     o.compiler.flags = quick_flags();
     o.work.name = "two kernels";
-    for (const char* k : {"dense:m=16,n=32,k=16,bias", "dense:m=16,n=48,k=16"}) o.work.add(augur::kernel::parse(k));
+    for (const char* k : {"dense:m=16,n=32,k=16,bias", "dense:m=16,n=48,k=16"}) o.work.add(*augur::kernel::parse(k));
     o.search.model = "none";
     o.search.trials = 4;
     o.search.even = true;
@@ -668,8 +668,8 @@ TEST_CASE("session: schedules of other kernels come first, and the kernel's own 
     const scratch folder;
     auto known = two_kernels();
     known.work.kernels.clear();
-    known.work.add(augur::kernel::parse("dense:m=16,n=32,k=16"));
-    known.work.add(augur::kernel::parse("dense:m=64,n=64,k=32"));
+    known.work.add(*augur::kernel::parse("dense:m=16,n=32,k=16"));
+    known.work.add(*augur::kernel::parse("dense:m=64,n=64,k=32"));
     known.collect = true;
     known.log = folder / "known.jsonl";
     {
@@ -809,7 +809,7 @@ TEST_CASE("session: transferred schedules that do not compile, are wrong or neve
     fs::permissions(folder / "cc", fs::perms::owner_all);
     auto known = two_kernels();
     known.work.kernels.clear();
-    known.work.add(augur::kernel::parse("dense:m=32,n=16,k=16"));
+    known.work.add(*augur::kernel::parse("dense:m=32,n=16,k=16"));
     known.collect = true;
     known.compiler.command = folder / "cc";
     known.log = folder / "known.jsonl";
@@ -821,7 +821,7 @@ TEST_CASE("session: transferred schedules that do not compile, are wrong or neve
     auto o = known;
     o.collect = false;
     o.work.kernels.clear();
-    o.work.add(augur::kernel::parse("dense:m=16,n=16,k=16"));
+    o.work.add(*augur::kernel::parse("dense:m=16,n=16,k=16"));
     o.transfer_from = {known.log};
     const std::pair<const char*, augur::outcome> modes[] = {
         {"broken", augur::outcome::compile_error}, {"wrong", augur::outcome::wrong_result}, {"endless", augur::outcome::run_timeout}};
@@ -907,7 +907,7 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
 
     auto o = two_kernels();
     o.work.kernels.clear();
-    for (const char* k : {"dense:m=16,n=32,k=32,bias", "dense:m=32,n=48,k=16"}) o.work.add(augur::kernel::parse(k));
+    for (const char* k : {"dense:m=16,n=32,k=32,bias", "dense:m=32,n=48,k=16"}) o.work.add(*augur::kernel::parse(k));
     o.search.language = folder / "model";
     o.search.trials = 8;
     o.search.round = 4;

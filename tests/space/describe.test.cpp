@@ -83,6 +83,26 @@ struct lying_space {
     [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> prefix) const { return archetype().next(prefix); }
 };
 
+/// The archetype; behind all of its values but the first there is a decision without options.
+struct dead_end {
+    struct cursor_type : archetype::cursor_type {
+        bool dead = false;
+        [[nodiscard]] std::optional<augur::decision> next() const {
+            if (dead) return augur::decision{augur::decision_kind::other, 0};
+            return archetype::cursor_type::next();
+        }
+        void choose(std::uint64_t value) {
+            dead = value != 0;
+            archetype::cursor_type::choose(value);
+        }
+    };
+    [[nodiscard]] cursor_type cursor() const { return {}; }
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> prefix) const {
+        if (prefix.size() == 1 && prefix[0] != 0) return augur::decision{augur::decision_kind::other, 0};
+        return archetype().next(prefix);
+    }
+};
+
 augur::loopnest::ansor_space space_of(std::string_view text, augur::loopnest::ansor_options options = {}) {
     const auto k = augur::kernel::parse(text);
     REQUIRE_MESSAGE(static_cast<bool>(k), k.error().detail);
@@ -115,6 +135,7 @@ TEST_CASE("described_space: the archetype and the toy space keep the contract, a
     CHECK(told(lying_space<lie::far>()).find("got none") != std::string::npos);
     CHECK(told(lying_space<lie::nameless>()).find("begins with a primitive") != std::string::npos);
     CHECK(told(lying_space<lie::unstable>()).find("two calls of words") != std::string::npos);
+    CHECK(told(dead_end()).find("a decision without options") != std::string::npos);
 }
 
 TEST_CASE("factorisation::nearest: as a search through all factorisations") {
@@ -210,6 +231,16 @@ TEST_CASE("adapt_point: words that no option is near to leave the preferred valu
         if (adapted.path.decisions[i].kind == augur::decision_kind::tile_size) CHECK(adapted.path.values[i] == adapted.path.decisions[i].preferred);
     for (auto& d : words.decisions) d.name ^= 1;
     CHECK(augur::adapt_point(space, words).unnamed == augur::adapt_point(space, words).path.values.size());
+}
+
+TEST_CASE("adapt_point: ends at a decision without options, as every walk") {
+    const auto words = augur::describe_point(archetype(), std::vector<std::uint64_t>{3});
+    REQUIRE(words);
+    const auto adapted = augur::adapt_point(dead_end(), *words);
+    CHECK(adapted.path.values == augur::decision_vector{3});
+    CHECK(adapted.equal == 1);
+    CHECK(adapted.unnamed == 0);
+    CHECK_FALSE(augur::trace_path(dead_end(), adapted.path.values));
 }
 
 TEST_CASE("ansor_space: words from outside, of any form and size, give a legal value or none") {

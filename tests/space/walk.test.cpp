@@ -80,6 +80,15 @@ struct dead_end : toy::grid {
         return d;
     }
 };
+struct hidden_dead_end : toy::grid { // that random values hardly meet, but mutants do
+    hidden_dead_end() { width = 1'000'000; }
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+        auto d = toy::grid::next(p);
+        if (d && p.size() == 3 && p[0] == 7) d->options = 0;
+        return d;
+    }
+    [[nodiscard]] std::uint64_t neighbour(std::span<const std::uint64_t>, std::uint64_t, augur::random_engine&) const { return 7; }
+};
 struct endless : toy::grid {
     [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t>) const { return augur::decision{}; }
 };
@@ -332,6 +341,44 @@ TEST_CASE("for_each_leaf: every leaf once, in order") {
     CHECK(!augur::for_each_leaf(s, 100000, [](std::span<const std::uint64_t>) { return false; }));
 }
 
+TEST_CASE("a decision without options: walks end there, their points are refused, and no leaf is behind it") {
+    dead_end s; // 3 x 3 x 3 x 3; nothing behind the last value of the first decision
+    s.levels = 4;
+    s.width = 3;
+    augur::random_engine rng(12);
+    const auto expected_size = [](const augur::decision_path& path) { return path.values[0] == 2 ? std::size_t{3} : std::size_t{4}; };
+    std::size_t ended = 0;
+    for (int i = 0; i < 300; ++i) {
+        const auto path = augur::sample_path(s, rng);
+        REQUIRE(path.values.size() == expected_size(path));
+        REQUIRE(path.decisions.size() == path.values.size());
+        const auto traced = augur::trace_path(s, path.values);
+        REQUIRE(traced.has_value() == (path.values[0] != 2));
+        if (!traced) {
+            ++ended;
+            CHECK(traced.error().code == augur::errc::illegal_schedule);
+            CHECK(traced.error().detail == "expected at least one option for decision 3, the space gave none");
+            continue;
+        }
+        const auto mutant = augur::mutate_path(s, path, everything(), rng);
+        REQUIRE(mutant.values.size() == expected_size(mutant));
+        const auto crossed = augur::cross_paths(s, path, mutant, rng);
+        REQUIRE(crossed.values.size() == expected_size(crossed));
+    }
+    CHECK(ended > 50);
+    CHECK(ended < 150);
+    std::size_t leaves = 0;
+    CHECK(augur::for_each_leaf(s, 100000, [&](std::span<const std::uint64_t> values) {
+        CHECK(values.size() == 4);
+        return ++leaves, true;
+    }));
+    CHECK(leaves == 2 * 27);
+    CHECK(augur::count_leaves(s, rng).leaves == 2 * 27);
+    const auto guess = augur::count_leaves(s, rng, 10, 20000);
+    REQUIRE(!guess.exact);
+    CHECK(std::abs(guess.leaves - 2 * 27) < 4 * guess.standard_error);
+}
+
 TEST_CASE("hash_decisions: tells order, length and value") {
     std::set<std::uint64_t> hashes;
     for (std::uint64_t a = 0; a < 40; ++a)
@@ -358,6 +405,7 @@ TEST_CASE("check_space: passes what is sound, names what is not") {
     says(broken_cursor{}, "the cursor and next gave different decisions");
     says(far_neighbour{}, "neighbour gave a value outside");
     says(dead_end{}, "without options");
+    says(hidden_dead_end{}, "expected at least one option for decision 3, the space gave none");
     says(endless{}, "no end after 100 decisions");
     says(lying_fingerprint{}, "the same fingerprint as");
 }

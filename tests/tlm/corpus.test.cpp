@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -130,6 +132,20 @@ TEST_CASE("corpus: a point of a search becomes a sentence with its latency") {
     CHECK(text_of(corpus, 0) == " sketch = 0 tile = 4 tile second = 6 unroll = 2");
     CHECK(corpus.seconds(0) == 0.25);
     CHECK(corpus.status(1) == augur::outcome::run_crash);
+}
+
+TEST_CASE("corpus: a space without an option for a decision is an error that names the decision") {
+    struct dead_end {
+        [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+            if (p.size() == 2) return std::nullopt;
+            return augur::decision{augur::decision_kind::tile_size, p.empty() ? std::uint64_t{2} : std::uint64_t{0}};
+        }
+    };
+    augur::dataset_builder to;
+    const auto source = to.source("toys");
+    const auto sampled = tlm::sample_sentences(to, source, "a kernel PPT", dead_end{}, 3, augur::random_engine(1));
+    REQUIRE(!sampled);
+    CHECK(augur::to_string(sampled.error()) == "illegal_schedule: corpus: expected at least one option for decision 1, the space gave none");
 }
 
 TEST_CASE("corpus: a kernel that cannot be made ends it with that error, and it can be stopped") {

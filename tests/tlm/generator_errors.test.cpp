@@ -119,6 +119,12 @@ scripted sure_of(std::size_t n, tlm::token t) {
             }};
 }
 
+/// The same, and it says how long its sentences may be.
+struct brief : scripted {
+    std::size_t most = 0;
+    [[nodiscard]] std::size_t context() const { return most; }
+};
+
 tlm::vocabulary vocabulary_with(const std::string& text) {
     tlm::vocabulary_builder counted;
     counted.add_text("a kernel PPT " + text);
@@ -374,6 +380,42 @@ TEST_CASE("generator: the errors of a model are passed on") {
                             return say_anything(all, out);
                         }};
     CHECK(text_of_error(writer_of(late, words, form, space).generate({})) == "unsupported: no third word");
+}
+
+TEST_CASE("unconstrained: a sentence longer than the context is counted, an error of the model with the code of a limit is passed on") {
+    const auto words = all_words();
+    const fickle space;
+    const auto three = *words.find("3");
+    std::size_t longest = 0;
+    brief model;
+    model.n = words.size();
+    model.say = [&](std::span<const tlm::token> all, std::span<float> out) {
+        longest = std::max(longest, all.size());
+        auto said = say_anything(all, out);
+        out[all.size() < 7 ? three : tlm::vocabulary::end] = 50; // four tokens of the prompt, three decisions
+        return said;
+    };
+    tlm::generation_options o;
+    o.count = 1;
+    for (const std::size_t most : {6U, 7U}) {
+        model.most = most;
+        longest = 0;
+        const auto written = tlm::generate_unconstrained(model, words, tlm::sentence_form::compact, "a kernel PPT", space, o);
+        REQUIRE_MESSAGE(written, written.error().detail);
+        CHECK(longest == most);
+        CHECK(written->points.size() == most - 6);
+        CHECK(written->calls == (most == 6 ? 5U : 1U)); // five passes
+        CHECK(written->illegal == (most == 6 ? 5U : 0U));
+        CHECK(written->illegal_forced == 0);
+        for (const auto n : written->illegal_choices) CHECK(n == 0);
+    }
+    const scripted failing{words.size(), [&](std::span<const tlm::token> all, std::span<float> out) -> augur::result<void> {
+                               if (all.size() == 6) return augur::error{augur::errc::limit, "no memory for a third decision"};
+                               auto said = say_anything(all, out);
+                               out[three] = 50;
+                               return said;
+                           }};
+    CHECK(text_of_error(write_freely(failing, words, space)) == "limit: no memory for a third decision");
 }
 
 TEST_CASE("generator: logits that a model does not write, or one that is no number, are an error; those of the call before are not taken for them") {

@@ -159,6 +159,26 @@ TEST_CASE("vocabulary: tokenizer.json of Hugging Face, there and back") {
           augur::errc::version_mismatch);
 }
 
+TEST_CASE("vocabulary: words that are not UTF-8 are refused, all others come back from tokenizer.json") {
+    // RFC 3629: no lone or missing continuation, no overlong form, no surrogate, nothing beyond U+10FFFF
+    for (const char* bad : {"caf\xE9", "\xFF", "\x80", "\xE2\x82", "\xC0\x80", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF4\x90\x80\x80"}) {
+        CAPTURE(bad);
+        const auto made = vocabulary::create(std::vector<std::string>{"SP", bad});
+        REQUIRE(!made);
+        CHECK(made.error().code == augur::errc::invalid_argument);
+        CHECK(made.error().detail.find("UTF-8") != std::string::npos);
+        tlm::vocabulary_builder counted;
+        counted.add_text("SP " + std::string(bad));
+        CHECK_FALSE(counted.build());
+    }
+    const std::vector<std::string> good{"caf\xC3\xA9", "\xEF\xBF\xBD", "\xE6\x97\xA5", "\xF0\x9F\x98\x80", "\"\\", "\x01\x7F", std::string(1, '\0')};
+    const auto v = vocabulary::create(good);
+    REQUIRE_MESSAGE(v, v.error().detail);
+    const auto back = vocabulary::from_json(v->to_json());
+    REQUIRE_MESSAGE(back, back.error().detail);
+    for (std::size_t i = 0; i < good.size(); ++i) CHECK(back->word(static_cast<tlm::token>(vocabulary::special.size() + i)) == good[i]);
+}
+
 TEST_CASE("vocabulary: damaged tokenizer.json never crashes and is never read as another") {
     const auto v = small_vocabulary(tlm::number_form::words);
     const auto good = v.to_json();

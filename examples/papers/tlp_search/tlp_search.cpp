@@ -110,8 +110,9 @@ augur::result<void> choose_kernels(wishes& w) {
         p.options.work.name = "two small kernels";
         p.teacher.name = "two others";
         for (const char* k : {"dense:m=32,n=64,k=64,bias,relu", "conv2d:h=14,w=14,c=16,f=32,k=3,pad=1,bias"})
-            p.options.work.add(augur::kernel::parse(k));
-        for (const char* k : {"dense:m=64,n=32,k=32,bias", "conv2d:h=7,w=7,c=32,f=32,k=3,pad=1,relu"}) p.teacher.add(augur::kernel::parse(k));
+            if (auto added = p.options.work.add(augur::kernel::parse(k)); !added) return added;
+        for (const char* k : {"dense:m=64,n=32,k=32,bias", "conv2d:h=7,w=7,c=32,f=32,k=3,pad=1,relu"})
+            if (auto added = p.teacher.add(augur::kernel::parse(k)); !added) return added;
         return {};
     }
     auto searched = augur::find_network(w.network);

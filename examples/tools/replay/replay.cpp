@@ -91,6 +91,9 @@ augur::result<std::vector<recording>> read_logs(const wishes& w, examples::execu
         if (file.tasks.empty()) return error{errc::not_found, path + ": expected records of AutoTVM, found none"};
         if (file.report.summary.bad > 0) std::fprintf(stderr, "replay: %s: %zu bad lines are left out\n", path.c_str(), file.report.summary.bad);
         if (file.report.summary.torn) std::fprintf(stderr, "replay: %s: the log ends within a record, which is left out\n", path.c_str());
+        if (file.empty_tasks > 0)
+            std::fprintf(stderr, "replay: %s: %zu tasks with %zu records are left out, as no record has a knob\n", path.c_str(), file.empty_tasks,
+                         file.bad);
         for (auto& task : file.tasks)
             if (auto ok = add(out, path, std::move(task.records)); !ok) {
                 if (ok.error().code != errc::not_found) return ok.error();

@@ -89,7 +89,9 @@ static_assert(trial_sink<autotvm_archive_sink, autotvm_config>);
 
 /// The tasks of a log file, and what was read of it.
 struct autotvm_archive_file {
-    std::vector<autotvm_archive> tasks; ///< those with a record
+    std::vector<autotvm_archive> tasks; ///< those with a record; a measurement that failed is one
+    std::size_t empty_tasks = 0;        ///< tasks without one: all of their records are bad, mostly as the template has no knobs
+    std::size_t bad = 0;                ///< the records of these; those of the others are in `tuning_archive::bad`
     log_file_report report;
 };
 
@@ -103,8 +105,14 @@ template <bulk_executor E>
     std::vector<autotvm_archive_file> out(paths.size());
     for (std::size_t i = 0; i < paths.size(); ++i) {
         out[i].report = std::move((*reports)[i]);
-        for (autotvm_archive& a : sinks[i].archives)
-            if (!a.configs.empty()) out[i].tasks.push_back(std::move(a));
+        for (autotvm_archive& a : sinks[i].archives) {
+            if (!a.configs.empty()) {
+                out[i].tasks.push_back(std::move(a));
+                continue;
+            }
+            ++out[i].empty_tasks;
+            out[i].bad += a.records.bad;
+        }
     }
     return out;
 }

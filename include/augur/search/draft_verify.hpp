@@ -20,6 +20,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
+#include <augur/space/walk.hpp>
 
 namespace augur::inline v0 {
 
@@ -34,14 +35,16 @@ struct draft_options {
 /// Lets another strategy search under a cheap scorer, and proposes those of its points that the dear scorer, which `propose` gets, ranks highest.
 ///
 /// What was drafted and not proposed stays in the pool, and is verified again in later proposals, with what the dear scorer has learned since. As long
-/// as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses.
+/// as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses. Points of the pool that the space does not
+/// have any more, because it has changed, are neither scored nor proposed until it has them.
 ///
 /// ```cpp
 /// augur::bound_scorer<schedule, space, crop_model, task> draft(where, what, crop); // cheap: no measurement, no training
 /// augur::draft_then_verify search(augur::evolutionary<>(), draft);
 /// ```
 ///
-/// Cost     of a proposal of n points: one proposal of `drafted` * n points by the strategy, and `pool` + `drafted` * n scores of both scorers at most
+/// Cost     of a proposal of n points: one proposal of `drafted` * n points by the strategy, a walk for each point of the pool, and `pool` + `drafted` * n
+///          scores of both scorers at most
 /// Threads  one thread per object. Equal proposals for any number of threads if the strategy and the scorers keep to that
 template <class Strategy, point_scorer Draft>
 class draft_then_verify {
@@ -60,22 +63,18 @@ public:
         if (n == 0) return out;
         auto drafted = strategy_.propose(space, *draft_, n * options_.drafted, rng);
         if (!drafted) return drafted.error();
-        std::move(drafted->begin(), drafted->end(), std::back_inserter(pool_));
-        if (pool_.size() < n) { // the space is nearly used up
-            const auto more = (std::min)(n - pool_.size(), spare_.size());
-            std::move(spare_.end() - static_cast<std::ptrdiff_t>(more), spare_.end(), std::back_inserter(pool_));
-            spare_.resize(spare_.size() - more);
-        }
-        std::vector<float> cheap(pool_.size()), dear(pool_.size());
-        if (auto ok = (*draft_)(pool_, cheap); !ok) return ok.error();
-        if (auto ok = verifier(pool_, dear); !ok) return ok.error();
+        const std::size_t legal = gather(space, *std::move(drafted), n);
+        const std::span<const decision_vector> points(pool_.data(), legal);
+        std::vector<float> cheap(legal), dear(legal);
+        if (auto ok = (*draft_)(points, std::span<float>(cheap)); !ok) return ok.error();
+        if (auto ok = verifier(points, std::span<float>(dear)); !ok) return ok.error();
         for (auto* scores : {&cheap, &dear}) std::replace_if(scores->begin(), scores->end(), [](float x) { return std::isnan(x); }, unusable);
         const bool ranks = std::any_of(dear.begin(), dear.end(), [&](float s) { return s != dear.front(); });
         const auto by_cheap = order_of(cheap), by_dear = ranks ? order_of(dear) : by_cheap;
 
-        const auto wanted = (std::min)(n, pool_.size());
+        const auto wanted = (std::min)(n, legal);
         const auto by_draft = static_cast<std::size_t>(std::lround(options_.draft_share * static_cast<double>(wanted)));
-        std::vector<bool> taken(pool_.size(), false);
+        std::vector<bool> taken(legal, false);
         const auto take = [&](const std::vector<std::size_t>& order, std::size_t until) {
             for (std::size_t i = 0; out.size() < until; ++i) {
                 if (taken[order[i]]) continue;
@@ -87,8 +86,10 @@ public:
         take(by_cheap, wanted);
 
         std::vector<decision_vector> kept;
+        const auto keep = [&](decision_vector& point) { (kept.size() < options_.pool ? kept : spare_).push_back(std::move(point)); };
         for (const auto i : by_dear)
-            if (!taken[i]) (kept.size() < options_.pool ? kept : spare_).push_back(std::move(pool_[i]));
+            if (!taken[i]) keep(pool_[i]);
+        for (std::size_t i = legal; i < pool_.size(); ++i) keep(pool_[i]);
         pool_ = std::move(kept);
         return out;
     }
@@ -108,6 +109,27 @@ private:
     draft_options options_;
     std::vector<decision_vector> pool_;  ///< drafted and not proposed, the best by the last verification first
     std::vector<decision_vector> spare_; ///< what the pool had no place for
+
+    /// Puts into the pool what was drafted, and spare points while it has fewer than `n` points of the space. Returns how many points of the space it has:
+    /// these come first, those that the space does not have are behind them.
+    template <class Space>
+    std::size_t gather(const Space& space, std::vector<decision_vector> drafted, std::size_t n) {
+        std::vector<decision_vector> points, absent;
+        for (decision_vector& point : pool_) (trace_path(space, point) ? points : absent).push_back(std::move(point));
+        std::move(drafted.begin(), drafted.end(), std::back_inserter(points));
+        std::vector<decision_vector> more; // the last spare points that the space has; it is nearly used up
+        for (auto at = spare_.end(); at != spare_.begin() && points.size() + more.size() < n;) {
+            --at;
+            if (!trace_path(space, *at)) continue;
+            more.push_back(std::move(*at));
+            at = spare_.erase(at);
+        }
+        std::move(more.rbegin(), more.rend(), std::back_inserter(points));
+        const std::size_t legal = points.size();
+        std::move(absent.begin(), absent.end(), std::back_inserter(points));
+        pool_ = std::move(points);
+        return legal;
+    }
 
     /// The indices of scores, the highest first; equal ones in their order.
     [[nodiscard]] static std::vector<std::size_t> order_of(std::span<const float> scores) {

@@ -16,14 +16,16 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
+#include <augur/space/walk.hpp>
 
 namespace augur::inline v0 {
 
 /// Lets one strategy propose the first points, and another one all others. Both observe all points.
 ///
-/// A proposal of more points than the first strategy has left is filled by the second, which never proposes what the first did.
+/// A proposal of more points than the first strategy has left is filled by the second, which never proposes what the first did. Points that an error kept
+/// back, and that the space does not have any more because it has changed, wait until it has them.
 ///
-/// Cost     of a proposal: that of the strategies
+/// Cost     of a proposal: that of the strategies, and a walk for each point that an error kept back
 /// Threads  as the strategies
 template <class First, class Second>
 class in_turn {
@@ -35,9 +37,9 @@ public:
     template <class Space, point_scorer F>
         requires search_strategy<First, Space> && search_strategy<Second, Space>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        const auto given = static_cast<std::ptrdiff_t>((std::min)(n, held_.size()));
-        std::vector<decision_vector> out(held_.begin(), held_.begin() + given);
-        held_.erase(held_.begin(), held_.begin() + given);
+        std::vector<decision_vector> out, waiting;
+        for (decision_vector& point : held_) (out.size() < n && trace_path(space, point) ? out : waiting).push_back(std::move(point));
+        held_ = std::move(waiting);
         if (const std::size_t used = observed_ + pending_.size(); used < points_ && out.size() < n) {
             auto proposed = first_.propose(space, scorer, (std::min)(n - out.size(), points_ - used), rng);
             if (!proposed) return failed(proposed.error(), std::move(out));
@@ -77,7 +79,7 @@ private:
     Second second_;
     std::size_t points_;
     std::size_t observed_ = 0;
-    std::vector<decision_vector> held_;    ///< proposed before an error, for the next proposal
+    std::vector<decision_vector> held_;    ///< proposed before an error, for the next proposal in a space that has them
     std::vector<decision_vector> pending_; ///< proposed by the first and not observed yet, so not known to the second
 };
 

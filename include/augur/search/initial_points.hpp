@@ -15,28 +15,28 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
+#include <augur/space/walk.hpp>
 
 namespace augur::inline v0 {
 
 /// Proposes given points first, then those of another strategy. By default that strategy does not observe the given points, so that it does not search
-/// around them alone; with `told` it observes them.
+/// around them alone; with `told` it observes them. Given points that the space does not have, because it has changed, wait until it has them.
 ///
-/// Cost  of a proposal: that of the strategy
+/// Cost  of a proposal: that of the strategy, and a walk for each given point that was not proposed yet
 template <class Strategy>
 class initial_points {
 public:
-    /// @param points  complete and legal points of the space that is searched, distinct; the first is proposed first
+    /// @param points  of the space that is searched, distinct; the first is proposed first
     /// @param told    the strategy observes them, too
     initial_points(Strategy strategy, std::vector<decision_vector> points, bool told = false)
-        : strategy_(std::move(strategy)), points_(std::move(points)), told_(told) {}
+        : strategy_(std::move(strategy)), points_(std::move(points)), left_(points_), told_(told) {}
 
     /// See `search_strategy`. Errors: those of the strategy.
     template <class Space, point_scorer F>
         requires search_strategy<Strategy, Space>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        const auto given = (std::min)(n, points_.size() - proposed_);
-        const auto from = points_.begin() + static_cast<std::ptrdiff_t>(proposed_);
-        std::vector<decision_vector> out(from, from + static_cast<std::ptrdiff_t>(given));
+        std::vector<decision_vector> out, left;
+        for (const decision_vector& point : left_) (out.size() < n && trace_path(space, point) ? out : left).push_back(point);
         while (out.size() < n) {
             auto others = strategy_.propose(space, scorer, n - out.size(), rng);
             if (!others) return others.error();
@@ -44,7 +44,7 @@ public:
             for (auto& point : *others)
                 if (std::find(points_.begin(), points_.end(), point) == points_.end()) out.push_back(std::move(point));
         }
-        proposed_ += given;
+        left_ = std::move(left); // not before an error
         return out;
     }
 
@@ -61,9 +61,9 @@ public:
 
 private:
     Strategy strategy_;
-    std::vector<decision_vector> points_;
+    std::vector<decision_vector> points_; ///< all that were given
+    std::vector<decision_vector> left_;   ///< of these, what was not proposed yet
     bool told_;
-    std::size_t proposed_ = 0;
 };
 
 } // namespace augur::inline v0

@@ -98,6 +98,7 @@ namespace detail {
 /// Checks the description of the open decision of a cursor.
 template <class C>
 [[nodiscard]] result<void> check_description(const C& cursor, const decision& d, std::span<const std::uint64_t> prefix, random_engine& rng) {
+    if (d.options == 0) return broken("a legal prefix must have a legal completion, next gave a decision without options", prefix);
     recording_sink name;
     cursor.describe(name);
     if (name.items.empty() || name.items.front().type != schedule_item::kind::primitive)

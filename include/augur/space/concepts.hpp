@@ -43,7 +43,8 @@ using decision_vector = std::vector<std::uint64_t>;
 /// A tree of decisions: the part of a search space that sampling and mutation need, without the schedules at the leaves.
 ///
 /// Syntax      `space.next(prefix) -> std::optional<decision>`: the decision after `prefix`; nullopt if the prefix is complete
-/// Semantics   the number of decisions and their options may depend on the prefix; every legal prefix has a legal completion
+/// Semantics   the number of decisions and their options may depend on the prefix; every legal prefix has a legal completion. A walk of the library that
+///             meets a decision without options all the same ends there; its incomplete point is told by `trace_path`, and `realise` must refuse it
 /// Cost        `next` is linear in the prefix or better
 /// Threads     concurrent const calls are allowed
 ///

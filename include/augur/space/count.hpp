@@ -27,18 +27,20 @@ struct leaf_count {
 };
 
 /// Calls `visit(span of values) -> bool` for the leaves in lexicographic order, until it returns false or `limit` nodes were expanded.
-/// All options are visited, also those of decisions with `sampled == false`. Returns whether all leaves were visited.
+/// All options are visited, also those of decisions with `sampled == false`. Returns whether all leaves were visited. Behind a decision without options
+/// there is no leaf.
 template <decision_tree P, class F>
 bool for_each_leaf(const P& space, std::uint64_t limit, F&& visit) {
     decision_vector values;
     std::vector<std::uint64_t> options;
     for (std::uint64_t expanded = 0; expanded < limit; ++expanded) {
-        if (const std::optional<decision> d = space.next(std::span<const std::uint64_t>(values))) {
+        const std::optional<decision> d = space.next(std::span<const std::uint64_t>(values));
+        if (d && d->options > 0) {
             values.push_back(0);
             options.push_back(d->options);
             continue;
         }
-        if (!visit(std::span<const std::uint64_t>(values))) return false;
+        if (!d && !visit(std::span<const std::uint64_t>(values))) return false;
         while (!values.empty() && values.back() + 1 >= options.back()) {
             values.pop_back();
             options.pop_back();
@@ -62,10 +64,12 @@ template <decision_tree P>
     double squares = 0;
     for (std::size_t i = 0; i < probes; ++i) {
         double product = 1;
-        static_cast<void>(detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) {
-            product *= static_cast<double>(d.options);
-            return rng.below(d.options);
-        }));
+        auto cursor = detail::cursor_of(space);
+        while (const std::optional<decision> d = cursor.next()) {
+            product *= static_cast<double>(d->options);
+            if (d->options == 0) break; // no leaf
+            cursor.choose(rng.below(d->options));
+        }
         const double step = product - mean; // Welford
         mean += step / static_cast<double>(i + 1);
         squares += step * (product - mean);

@@ -231,6 +231,7 @@ template <described_space P>
     word_matcher given(words);
     auto cursor = space.cursor();
     while (const std::optional<decision> d = cursor.next()) {
+        if (d->options == 0) break; // as `sample_path`
         const auto wanted = given.take(detail::decision_name(cursor));
         const auto value = wanted ? cursor.nearest(*wanted) : std::nullopt;
         if (value) {
@@ -261,6 +262,7 @@ template <described_space P>
     decision_path path;
     auto cursor = space.cursor();
     while (const std::optional<decision> d = cursor.next()) {
+        if (d->options == 0) break; // as `sample_path`
         const auto name = detail::decision_name(cursor);
         auto x = of_first.take(name), y = of_second.take(name);
         if (rng.below(2) == 1) std::swap(x, y);

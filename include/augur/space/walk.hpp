@@ -79,18 +79,20 @@ template <decision_tree P>
     else return prefix_cursor<P>(space);
 }
 
-/// The value that a uniform sample takes at one decision.
+/// The value that a uniform sample takes at one decision.   pre: it has an option; `walk` ends before one that has none
 inline std::uint64_t draw(const decision& d, random_engine& rng) {
     AUGUR_ASSERT(d.options > 0 && d.preferred < d.options && d.likely <= d.options, "decision: no options, or an illegal preferred value");
     return d.sampled ? rng.below(d.sampled_options()) : d.preferred;
 }
 
-/// Walks from the root to a leaf; `choose(decision, values so far)` returns each value.
+/// Walks from the root to a leaf; `choose(decision, values so far)` returns each value. At a decision without options, which breaks the contract of
+/// `decision_tree`, the walk ends: its values are no point of the space then, and `trace_path` says why.
 template <decision_tree P, class F>
 [[nodiscard]] decision_path walk(const P& space, F&& choose) {
     decision_path path;
     auto cursor = cursor_of(space);
     while (const std::optional<decision> d = cursor.next()) {
+        if (d->options == 0) break;
         const std::uint64_t value = choose(*d, std::span<const std::uint64_t>(path.values));
         AUGUR_ASSERT(value < d->options, "walk: a value outside the options");
         path.values.push_back(value);
@@ -104,7 +106,8 @@ template <decision_tree P, class F>
 
 /// A random walk down the tree. Each decision is uniform over its first `likely` options (all of them if `likely` is 0), or takes `preferred` if
 /// `sampled` is false.
-/// Leaves are not equally likely if the options depend on the prefix. This is Ansor's sampling, which draws a sketch first.
+/// Leaves are not equally likely if the options depend on the prefix. This is Ansor's sampling, which draws a sketch first. The walk ends at a decision
+/// without options.
 template <decision_tree P>
 [[nodiscard]] decision_path sample_path(const P& space, random_engine& rng) {
     return detail::walk(space, [&](const decision& d, std::span<const std::uint64_t>) { return detail::draw(d, rng); });
@@ -112,7 +115,7 @@ template <decision_tree P>
 
 /// Walks from the root along the given values.
 ///
-/// Errors  `illegal_schedule`: a value outside its options, too few values or too many values
+/// Errors  `illegal_schedule`: a value outside its options, too few values or too many values, a decision without options
 template <decision_tree P>
 [[nodiscard]] result<decision_path> trace_path(const P& space, std::span<const std::uint64_t> values) {
     decision_path path;
@@ -123,6 +126,8 @@ template <decision_tree P>
         if (!d)
             return error{errc::illegal_schedule,
                          "the space is decided after " + std::to_string(i) + " values, " + std::to_string(values.size()) + " came"};
+        if (d->options == 0)
+            return error{errc::illegal_schedule, "expected at least one option for decision " + std::to_string(i) + ", the space gave none"};
         if (i == values.size())
             return error{errc::illegal_schedule, "expected a value for decision " + std::to_string(i) + ", the vector ends there"};
         if (values[i] >= d->options)

@@ -54,7 +54,7 @@ template <decision_tree P>
 /// Samples sentences from a space (algorithm 1): each decision is drawn as `sample_path` does, and written.
 ///
 /// Cost    of a sentence: a walk, and a look-up of each decision
-/// Errors  those of `dataset_builder::add`
+/// Errors  illegal_schedule: the space has no option for a decision; those of `dataset_builder::add`
 template <decision_tree P>
 [[nodiscard]] result<void> sample_sentences(dataset_builder& to, std::uint32_t source, std::string_view prompt, const P& space, std::size_t n,
                                             random_engine rng) {
@@ -65,7 +65,10 @@ template <decision_tree P>
         ids.clear();
         primitive_interner sink(to.primitives(), ids);
         sentence_walk<P> walk(space);
-        while (const auto open = walk.next()) {
+        for (std::size_t k = 0; const auto open = walk.next(); ++k) {
+            if (open->options == 0)
+                return error{errc::illegal_schedule,
+                             "corpus: expected at least one option for decision " + std::to_string(k) + ", the space gave none"};
             const auto value = augur::detail::draw(*open, rng);
             walk.name(*open, sink);
             walk.value(value, sink);

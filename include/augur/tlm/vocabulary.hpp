@@ -84,7 +84,8 @@ public:
     static constexpr std::size_t most_words = std::size_t{1} << 24U;
 
     /// @param words  after the special tokens, without those of numbers
-    /// Errors        invalid_argument: a word is empty, has blanks or comes twice; limit: more than `most_words`
+    /// Errors        invalid_argument: a word is empty, has blanks, comes twice, is not UTF-8 or longer than 1 MiB, so that `from_json` reads what
+    ///               `to_json` writes; limit: more than `most_words`
     [[nodiscard]] static result<vocabulary> create(std::span<const std::string> words, number_form numbers = number_form::words) {
         vocabulary out;
         if (words.size() > most_words) return error{errc::limit, "vocabulary: more than 2^24 words"};
@@ -94,6 +95,8 @@ public:
         for (const auto& w : words) {
             if (w.empty() || w.find_first_of(" \t\r\n\f\v") != std::string::npos)
                 return error{errc::invalid_argument, "vocabulary: expected words without blanks, '" + printable(w) + "' came"};
+            if (!reads_back(w))
+                return error{errc::invalid_argument, "vocabulary: expected words in UTF-8 of at most 1 MiB, '" + printable(w) + "' came"};
             if (!out.add(w)) return error{errc::invalid_argument, "vocabulary: the word '" + printable(w) + "' comes twice"};
         }
         out.find_numbers();
@@ -255,6 +258,13 @@ private:
         if (!tokens_.try_emplace(word, static_cast<token>(words_.size())).second) return false;
         words_.push_back(std::move(word));
         return true;
+    }
+    /// Is a word the same after it was written as JSON and read? A byte that is not UTF-8 is written as U+FFFD.
+    [[nodiscard]] static bool reads_back(std::string_view word) {
+        std::string json, read;
+        append_json_string(json, word);
+        json_reader in(json);
+        return in.read(read) && read == word;
     }
     /// Numbers are factors if all tokens of these are there, in order.
     void find_numbers() {

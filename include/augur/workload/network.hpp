@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/workload/kernel.hpp>
 
@@ -26,13 +25,17 @@ struct network {
     std::string name;
     std::vector<network_kernel> kernels;
 
-    /// Adds `uses` calls of a kernel. pre: `k` holds a kernel
-    void add(const result<kernel>& k, int uses = 1) {
-        AUGUR_ASSERT(k, "network: a valid kernel");
-        if (!k) return;
-        const auto position = std::find_if(kernels.begin(), kernels.end(), [&](const network_kernel& n) { return n.workload == *k; });
+    /// Adds `uses` calls of a kernel.
+    void add(const kernel& k, int uses = 1) {
+        const auto position = std::find_if(kernels.begin(), kernels.end(), [&](const network_kernel& n) { return n.workload == k; });
         if (position != kernels.end()) position->uses += uses;
-        else kernels.push_back({*k, uses});
+        else kernels.push_back({k, uses});
+    }
+    /// The same for what `kernel::parse` gives.   Errors: the one that `k` holds; nothing is added then
+    result<void> add(const result<kernel>& k, int uses = 1) {
+        if (!k) return k.error();
+        add(*k, uses);
+        return {};
     }
 };
 

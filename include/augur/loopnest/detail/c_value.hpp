@@ -6,7 +6,6 @@
 /// Code generation for lowered expressions: one element, or a vector of neighbouring elements along one loop.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -294,10 +293,9 @@ protected:
         case expr_op::sub: return infix(" - ");
         case expr_op::mul: return infix(" * ");
         case expr_op::div: {
-            const auto& by = e.operands[1]; // a product is some ten times as fast; it differs by one unit in the last place
-            if (by.op == expr_op::constant && std::abs(by.value) > 1e-30 && std::abs(by.value) < 1e30) {
+            if (is_product_with_reciprocal(e)) {
                 const auto a = at(0);
-                return {"(" + a.text + " * " + number(1 / by.value) + ")", a.vector};
+                return {"(" + a.text + " * " + number(1 / e.operands[1].value) + ")", a.vector};
             }
             const auto a = at(0);
             const auto b = at(1);

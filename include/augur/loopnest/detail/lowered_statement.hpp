@@ -91,7 +91,7 @@ public:
         case expr_op::add:
         case expr_op::sub: return two(instruction_class::fadd);
         case expr_op::mul: return two(instruction_class::fmul);
-        case expr_op::div: return two(instruction_class::fdiv);
+        case expr_op::div: return two(is_product_with_reciprocal(e) ? instruction_class::fmul : instruction_class::fdiv); // as the C writer
         case expr_op::min:
         case expr_op::max: return two(instruction_class::fminmax);
         case expr_op::sqrt: return one([&](std::uint32_t a) { return add(instruction_class::fsqrt, {a}); });

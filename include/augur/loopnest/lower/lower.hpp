@@ -6,6 +6,7 @@
 /// Lowering of a schedule state to loop nests over flat buffers. The interpreter and the C writer read this form.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,6 +30,18 @@ struct lowered_expr {
     affine index;
     std::vector<lowered_expr> operands;
 };
+
+namespace detail {
+
+/// True for a division that the C writer writes as a product, whatever the flags of the compiler: its divisor is a constant whose reciprocal is a normal
+/// number. A product is some ten times as fast; it differs by one unit in the last place.
+[[nodiscard]] inline bool is_product_with_reciprocal(const lowered_expr& e) {
+    if (e.op != expr_op::div || e.operands[1].op != expr_op::constant) return false;
+    const double divisor = std::abs(e.operands[1].value);
+    return divisor > 1e-30 && divisor < 1e30;
+}
+
+} // namespace detail
 
 /// A flat float32 buffer.
 struct lowered_buffer {

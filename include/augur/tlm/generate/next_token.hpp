@@ -39,6 +39,7 @@ concept next_token_session = std::movable<Session> && requires(Session& s, std::
 ///
 /// Syntax      `m.words() -> std::size_t`, the size of its vocabulary, and either `m.open(prompt) -> result<session>`, a `next_token_session`, or, for a
 ///             model without state, `m.logits(tokens, out) -> result<void>`: out (words) <- logits of the token behind these tokens
+/// Optional    `m.context() -> std::size_t`: the most tokens of a sequence, its prompt included. `generate_unconstrained` counts longer sentences as illegal
 /// Threads     concurrent const calls are allowed; the model outlives its sessions
 template <class M>
 concept next_token_model = requires(const M& m) {

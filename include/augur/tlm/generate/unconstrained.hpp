@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,12 +33,26 @@
 
 namespace augur::inline v0::tlm {
 
+namespace detail {
+
+/// The most tokens of a sentence, its prompt included: `context()` of a model that has it.
+template <class M>
+[[nodiscard]] std::size_t context_of([[maybe_unused]] const M& model) {
+    if constexpr (requires {
+                      { model.context() } -> std::convertible_to<std::size_t>;
+                  })
+        return static_cast<std::size_t>(model.context());
+    else return (std::numeric_limits<std::size_t>::max)();
+}
+
+} // namespace detail
+
 /// What was written without a mask.
 struct unconstrained_points {
     /// Distinct, in the order in which they were complete; both log-probabilities are those of the samples.
     std::vector<generated_point> points;
-    std::size_t calls = 0;                                     ///< sentences begun
-    std::size_t illegal = 0;                                   ///< sentences with a token that the space does not have there, or without an end
+    std::size_t calls = 0;   ///< sentences begun
+    std::size_t illegal = 0; ///< sentences with a token that the space does not have there, or longer than the context
     std::array<std::size_t, decision_kinds> illegal_choices{}; ///< of these: at a choice of a decision of this kind
     std::size_t illegal_forced = 0;                            ///< of these: in place of a token without an alternative, the end included
     std::size_t repeated = 0;                                  ///< legal sentences that had come before
@@ -51,9 +66,10 @@ struct unconstrained_points {
 };
 
 /// Writes until `options.count` distinct points are there, at most `passes` times as many sentences as points are missing. A sentence ends at its first
-/// illegal token. Of the options `sample`, `discards` and `aligned` do not count: a sentence is a sample among all tokens.
+/// illegal token, or where it is longer than the context of the model, if that says it (`model.context()`, as `frozen_gpt2`). Of the options `sample`,
+/// `discards` and `aligned` do not count: a sentence is a sample among all tokens.
 ///
-/// Errors  as those of `generator`
+/// Errors  as those of `generator`, all errors of the model among them
 template <next_token_model M, decision_tree P>
 [[nodiscard]] result<unconstrained_points> generate_unconstrained(const M& model, const vocabulary& words, sentence_form form,
                                                                   std::string_view prompt, const P& space, const generation_options& options,
@@ -64,7 +80,7 @@ template <next_token_model M, decision_tree P>
     if (!tokens) return tokens.error();
     auto session = open_session(model, *tokens);
     if (!session) return session.error();
-    const auto size = static_cast<std::size_t>(model.words());
+    const auto size = static_cast<std::size_t>(model.words()), context = detail::context_of(model);
     struct sentence {
         std::unique_ptr<token_walk<P>> walk;
         std::vector<token> forced; ///< that must come, the next one last
@@ -99,13 +115,13 @@ template <next_token_model M, decision_tree P>
                 if (auto went = advance(open[i]); !went) return went.error();
                 active[i] = i;
             }
-            while (!active.empty()) {
-                logits.assign(active.size() * size, std::numeric_limits<float>::quiet_NaN()); // so that one that is not written is an error
-                if (auto told = session->logits(active, std::span<float>(logits)); !told) {
-                    if (told.error().code != errc::limit) return told.error();
-                    out.illegal += active.size(); // longer than the context
+            for (std::size_t length = tokens->size(); !active.empty(); ++length) { // all open sentences have the same length
+                if (length > context) {
+                    out.illegal += active.size();
                     break;
                 }
+                logits.assign(active.size() * size, std::numeric_limits<float>::quiet_NaN()); // so that one that is not written is an error
+                if (auto told = session->logits(active, std::span<float>(logits)); !told) return told.error();
                 std::vector<std::size_t> next;
                 for (std::size_t k = 0; k < active.size(); ++k) {
                     auto& s = open[active[k]];
