@@ -45,10 +45,17 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
         CHECK((chosen.why.find("language model") != std::string::npos) == c.language);
         CHECK((chosen.search.language_trials == augur::drafted_trials) == (c.language && c.model != "none")); // then evolution
 
+        const auto on_machine = augur::choose_search(asked, {c.records, c.tlp, c.xgboost, false, true});
+        const bool drafts = c.model == "trees" && !c.language; // nothing else is known
+        CHECK(on_machine.search.model == c.model);
+        CHECK(on_machine.search.draft == (drafts ? "crop" : ""));
+        CHECK((on_machine.why.find("Crop drafts") != std::string::npos) == drafts);
+
         asked.strategy = "bayes"; // needs no model
         if (!c.language) {
             const auto itself = augur::choose_search(asked, {c.records, c.tlp, c.xgboost});
             CHECK(itself.search.model == ((c.records > 0 && c.xgboost) || (c.weights && c.tlp) ? c.model : "none"));
+            CHECK(augur::choose_search(asked, {c.records, c.tlp, c.xgboost, false, true}).search.draft.empty());
         }
         asked.strategy.clear();
         asked.model = "crop";

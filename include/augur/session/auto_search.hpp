@@ -20,6 +20,7 @@ struct search_knowledge {
     bool tlp = false;        ///< the component is there
     bool xgboost = false;    ///< the same
     bool metatune = false;   ///< the weights are MetaTune's, else TLP's
+    bool machine = false;    ///< Crop can predict for it (`session_options::machine`)
 };
 
 /// A search, and why it is this one.
@@ -40,9 +41,9 @@ inline constexpr std::size_t drafted_trials = 16;
 /// | anything else, or nothing                | `trees`, else `tlp`, else nothing     |
 ///
 /// Candidates are evolved, beginning with the schedules of the kernel's class. A language model, where there is one and a model that ranks, drafts the
-/// first `drafted_trials`, or `language_trials` if that is set; schedules of other kernels are no trials of their own then (`transfers` is 0). The
-/// strategies that need no model get one only if there are records or weights. A search of another model comes back as it is. The measurements behind
-/// this: docs/results/auto.md, which has none for weights.
+/// first `drafted_trials`, or `language_trials` if that is set; schedules of other kernels are no trials of their own then (`transfers` is 0). Where
+/// nothing is known but the machine, Crop drafts what `trees` choose from. The strategies that need no model get one only if there are records or
+/// weights. A search of another model comes back as it is. The measurements behind this: docs/results/auto.md, which has none for weights.
 [[nodiscard]] inline chosen_search choose_search(session_search s, const search_knowledge& k) {
     if (s.model != "auto") return {std::move(s), "the model was asked for"};
     const bool writes = !s.language.empty();
@@ -58,6 +59,7 @@ inline constexpr std::size_t drafted_trials = 16;
     } else if (k.xgboost) {
         s.model = "trees";
         guide = "trees that learn from what is measured";
+        if (k.machine && !writes && (s.strategy.empty() || s.strategy == "evolutionary")) s.draft = "crop";
     } else if (k.tlp) {
         s.model = "tlp";
         guide = "TLP that learns from what is measured";
@@ -72,6 +74,7 @@ inline constexpr std::size_t drafted_trials = 16;
                " trials of a kernel, then evolution from what was measured and transferred";
     } else {
         why += writes ? "a language model writes the candidates" : !s.strategy.empty() ? s.strategy : guide.empty() ? "random search" : "evolution";
+        if (!s.draft.empty()) why += " of candidates that Crop drafts";
     }
     if (!guide.empty()) why += ", ranked by " + guide;
     return {std::move(s), std::move(why)};

@@ -58,6 +58,7 @@ struct session_models_state {
         out.tlp = has_tlp;
         out.metatune = weights.network() == "metatune";
         out.xgboost = has_xgboost;
+        out.machine = has_crop && crop_machine.has_value();
         return out;
     }
 };
