@@ -31,7 +31,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         "search; crop: Crop; trees: boosted trees trained during the search;\nhybrid: Crop corrected by such trees; nest: boosted trees pre-trained "
         "on --known and updated online;\nFILE: weights of TLP or MetaTune (`metatune pretrain`), updated online; default auto",
         model);
-    flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
+    flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop, whose drafts --model auto may take",
+                   s.machine);
     flags.add_text(
         "known", "FILE",
         "log of other kernels (--collect writes one), for the models nest and auto; records of other machines,\nthreads, compilers or flags are "

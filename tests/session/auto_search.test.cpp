@@ -51,6 +51,10 @@ TEST_CASE("model auto: what is known decides, as far as the components are there
         CHECK(on_machine.search.draft == (drafts ? "crop" : ""));
         CHECK((on_machine.why.find("Crop drafts") != std::string::npos) == drafts);
 
+        auto again = on_machine.search; // what a session took, asked for anew
+        again.model = "auto";
+        CHECK(augur::choose_search(again, {9, c.tlp, c.xgboost, false, true}).search.draft.empty()); // records are known now
+
         asked.strategy = "bayes"; // needs no model
         if (!c.language) {
             const auto itself = augur::choose_search(asked, {c.records, c.tlp, c.xgboost});

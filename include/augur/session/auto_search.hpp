@@ -47,6 +47,7 @@ inline constexpr std::size_t drafted_trials = 16;
 [[nodiscard]] inline chosen_search choose_search(session_search s, const search_knowledge& k) {
     if (s.model != "auto") return {std::move(s), "the model was asked for"};
     const bool writes = !s.language.empty();
+    s.draft.clear();   // chosen here, like the model
     std::string guide; // empty: none
     if (k.records > 0 && k.xgboost) {
         s.model = "nest";

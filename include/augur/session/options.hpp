@@ -57,9 +57,11 @@ struct session_search {
     /// Trials of a kernel that the language model drafts, the untuned schedule among them; after them the candidates are evolved. 0: all. Without effect
     /// with the model "none".
     std::size_t language_trials = 0;
-    std::string draft;       ///< "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all
-    std::size_t trials = 64; ///< of each kernel, on average
-    std::size_t round = 0;   ///< trials of a kernel between two decisions of the task scheduler; 0: a quarter of `trials`, within 4 and 64
+    /// "crop": Crop chooses many candidates, the model the best of them (`draft_then_verify`); empty: the model scores all. The model `auto` may set it:
+    /// clear it when you give the options of a session another model or strategy.
+    std::string draft;
+    std::size_t trials = 64;     ///< of each kernel, on average
+    std::size_t round = 0;       ///< trials of a kernel between two decisions of the task scheduler; 0: a quarter of `trials`, within 4 and 64
     std::size_t first_round = 0; ///< of the first round of a kernel; see `tuning_options::first_round`
     bool even = false;           ///< the same number of trials for every kernel; else where they reduce the time of the network most
     std::uint64_t seed = 1;

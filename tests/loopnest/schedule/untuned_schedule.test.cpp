@@ -13,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../dags.hpp"
 #include "../kernels.hpp"
 
 using namespace augur;
@@ -79,4 +80,24 @@ TEST_CASE("untuned schedule: results of a convolution stay in registers, its lan
     CHECK_FALSE(unrolled("conv2d:h=28,w=28,c=128,f=128,k=3,pad=1"));   // too much code
     CHECK_FALSE(unrolled("dense:m=128,n=128,k=128"));                  // one loop
     CHECK_FALSE(unrolled("max_pool2d:h=112,w=112,c=64,k=3,pad=1,stride=2"));
+}
+
+TEST_CASE("untuned schedule: products with a scalar, and with a batch between the rows and the columns") {
+    using testing_dags::ax;
+    compute_dag scaled;
+    const int x = scaled.input("X", {40, 24}), w = scaled.input("W", {24, 32}, true), by = scaled.input("S", {});
+    scaled.compute("Y", {{"i", 40}, {"j", 32}}, ex::read(x, {ax(0), ax(2)}) * ex::read(w, {ax(2), ax(1)}) * ex::read(by, {}), {{"k", 24}},
+                   reducer::sum);
+    compute_dag batched; // the batch reads both operands, so that its iterations share no copy
+    const int a = batched.input("A", {96, 64, 32}), b = batched.input("B", {64, 48, 32});
+    batched.compute("Y", {{"m", 96}, {"b", 64}, {"n", 48}}, ex::read(a, {ax(0), ax(1), ax(3)}) * ex::read(b, {ax(1), ax(2), ax(3)}), {{"k", 32}},
+                    reducer::sum);
+    for (auto* d : {&scaled, &batched}) {
+        const auto dag = std::make_shared<const compute_dag>(*d);
+        const auto list = untuned_schedule(*dag, 2);
+        loop_state s(dag);
+        REQUIRE(s.apply(list));
+        CHECK(lower(s));
+        CHECK(to_json(list).find("64, [1, 1, 64], 1]") == std::string::npos);
+    }
 }

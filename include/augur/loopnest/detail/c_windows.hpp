@@ -53,7 +53,7 @@ protected:
         }
     }
 
-    static constexpr std::int64_t most_shared = 512; ///< limit for the window positions of an unrolled tile
+    static constexpr std::int64_t most_shared = 512; ///< limit for the distinct window positions of an unrolled tile; four times as many in all
 
     /// The contribution of one iteration of a reduce loop to some results.
     struct window_part {

@@ -98,7 +98,7 @@ private:
         const bool panels = code_.vector_registers < 32 && many > 1 && roles.operands > 1;
         const bool both = panels && roles.constants == 0, copied = both || !plan_.copies.empty();
         const std::int64_t vector = code_.vector_floats;
-        bool rows = false;
+        auto rows = space.size();
         for (std::size_t k = 0, a = space.size(); a-- > 0;) {
             if (space[a] == 1) continue;
             if (k++ == 0 || roles.filter[a]) {
@@ -109,10 +109,13 @@ private:
                 // few filters would fill a quarter of the lanes: each is a sum of its own, whose steps are the lanes
                 if (k == 1 && roles.filter[a] && space[a] <= few_filters && roles.steps_adjacent > 0 && roles.steps_adjacent % vector == 0)
                     out[a] = {1, 1};
-            } else if (!std::exchange(rows, true)) {
-                const auto length = copied ? rows_of_copy(space, out, a) : panels ? panel_rows : most_rows;
-                out[a] = {length, length};
+            } else if (rows == space.size()) {
+                rows = a;
             }
+        }
+        if (rows < space.size()) { // the copy of an operand is of no use to other iterations of an axis by which that operand is read
+            const auto length = copied && roles.readers[rows] < 2 ? rows_of_copy(space, out, rows) : panels ? panel_rows : most_rows;
+            out[rows] = {length, length};
         }
         return out;
     }
@@ -153,15 +156,17 @@ private:
     struct reduction_roles {
         std::vector<bool> filter;        ///< axes that index the constant operand and not the other, unlike the channels of a depthwise convolution
         std::vector<std::int64_t> group; ///< of axes that are groups of filters: filters of one group; else 0
+        std::vector<int> readers;        ///< of axes: the reads of a product that depend on it
         std::size_t operands = 0, constants = 0;
         std::int64_t steps_adjacent = 0; ///< extent of the reduce axis along which the operand that is no constant is adjacent; 0: it is not
     };
 
     /// What the reductions with these axes read.
     [[nodiscard]] reduction_roles roles_of(const std::vector<std::int64_t>& space) const {
-        reduction_roles out{std::vector<bool>(space.size(), false), std::vector<std::int64_t>(space.size(), 0)};
+        reduction_roles out{std::vector<bool>(space.size(), false), std::vector<std::int64_t>(space.size(), 0), std::vector<int>(space.size(), 0)};
         auto both = out.filter;
         each_reduction(space, [&](const auto& op) {
+            std::vector<int> readers(space.size(), 0);
             const auto tensors = tensors_of(op);
             out.operands = (std::max)(out.operands, tensors.size());
             for (const auto t : tensors) out.constants += is_constant(dag_.index_of(static_cast<int>(t))) ? 1 : 0;
@@ -169,10 +174,15 @@ private:
                 if (n.op != expr_op::read) return;
                 const auto from = dag_.index_of(static_cast<int>(n.integer));
                 const bool constant = is_constant(from);
-                if (const auto& last = n.operands.back(); !constant && last->op == expr_op::axis && !has_inserted_zeros(from))
-                    if (const auto step = last->integer - static_cast<std::int64_t>(space.size()); step >= 0)
+                if (!constant && !n.operands.empty() && n.operands.back()->op == expr_op::axis && !has_inserted_zeros(from))
+                    if (const auto step = n.operands.back()->integer - static_cast<std::int64_t>(space.size()); step >= 0)
                         out.steps_adjacent = op.reduce_axes[static_cast<std::size_t>(step)].extent;
+                std::set<std::size_t> axes;
                 for (const auto& index : n.operands) {
+                    walk(index, [&](const expr_node& x) {
+                        if (x.op == expr_op::axis && static_cast<std::size_t>(x.integer) < space.size())
+                            axes.insert(static_cast<std::size_t>(x.integer));
+                    });
                     const auto axis = space_axis(index, space);
                     if (axis < space.size()) (constant ? out.filter : both)[axis] = true;
                     if (!constant)
@@ -181,7 +191,9 @@ private:
                             if (const auto a = space_axis(x.operands[0], space); a < space.size()) out.group[a] = x.operands[1]->integer;
                         });
                 }
+                for (const auto a : axes) ++readers[a];
             });
+            for (std::size_t a = 0; a < space.size(); ++a) out.readers[a] = (std::max)(out.readers[a], readers[a]);
         });
         for (std::size_t a = 0; a < space.size(); ++a) out.filter[a] = out.filter[a] && !both[a];
         return out;
@@ -267,7 +279,7 @@ inline std::uint64_t untuned_unroll(const ansor_cursor& cursor, const decision& 
 /// rows (one filter where there are up to four, and the lanes run along the reduction); up to 64 steps of each reduce axis inside them; padding inlined,
 /// other stages in the outermost loop of their readers; 16 steps unrolled; loops parallel until there are 16 iterations for each of `cores`. The vectors
 /// are those of `code`. With fewer than 32 vector registers the tile of a product has four vectors (two along filters, and if both operands may be copied)
-/// and 16 rows, and short sums of products are unrolled. Up to 64 rows share the copy of an operand.
+/// and 16 rows, and short sums of products are unrolled. Up to 64 rows share the copy of an operand, as many as leave four tiles for each of `cores`.
 ///
 /// Cost  of creating a space.
 /// @note the empty schedule if the DAG has no space (`ansor_space::create` refuses it)

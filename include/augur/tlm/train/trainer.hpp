@@ -49,7 +49,7 @@ struct training_options {
     double dropout = 0;          ///< rate of what GPT-2 drops (`gpt2_pass::forward`), below 1; the authors': 0.1
     bool learn_all = false;      ///< prompts and padding to the context are learned, too, as in the authors' programs; else the values of decisions
     /// A sentence counts by the least latency of its prompt's learned sentences over its own. Sentences then share no rows of their prompt, which
-    /// costs more the longer prompts are. False: all count alike, as in the authors' programs, which compute this label and leave it.
+    /// costs more time and memory the longer prompts are. False: all count alike, as in the authors' programs, which compute this label and leave it.
     bool weighted = false;
     std::uint64_t seed = 1;
     /// File from which a call with equal corpus, options and first weights goes on; another one is refused. The vocabulary is not compared: it must be
@@ -97,7 +97,7 @@ public:
         std::vector<std::uint32_t> records;
     };
     [[nodiscard]] std::size_t sentences() const noexcept { return sentences_; } ///< of an epoch
-    /// Groups of a unit of parallel work: a batch has as many sentences with weights as without.
+    /// Groups of a unit of parallel work: a batch has as many sentences with weights as it has at most without.
     [[nodiscard]] std::size_t groups_of_part() const noexcept { return options_->weighted ? options_->sentences : 1; }
     [[nodiscard]] std::size_t groups_of_batch() const noexcept { return options_->prompts * groups_of_part(); }
     [[nodiscard]] std::size_t steps() const noexcept { return (groups_ + groups_of_batch() - 1) / groups_of_batch(); }
