@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A language model that writes the schedules of a compiler of your own: it learns from the fast schedules of some kernels, and writes those of another.
-// Then the same with a model of your own, a trigram counter.
+// Then the same with a model of your own, the trigram counter of trigrams.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,6 +15,8 @@
 #include <vector>
 
 #include <augur/tlm.hpp>
+
+#include "trigrams.hpp"
 
 namespace mycc { // a compiler that knows nothing of augur
 
@@ -79,32 +81,6 @@ struct plan_space {
 };
 static_assert(augur::described_space<plan_space>);
 
-// A model of your own: how often a token followed the two before it.
-class trigrams {
-public:
-    trigrams(std::size_t words, const augur::dataset& corpus, const augur::tlm::corpus_tokens& tokens) : words_(words) {
-        for (std::size_t t = 0; t < corpus.tasks(); ++t)
-            for (auto r = corpus.task(t).first; r < corpus.task(t).last; ++r) {
-                std::vector<augur::tlm::token> all(tokens.prompt(t).begin(), tokens.prompt(t).end());
-                std::vector<std::uint8_t> learned;
-                tokens.append(r, augur::tlm::sentence_form::full, all, learned);
-                for (std::size_t i = 2; i < all.size(); ++i) ++counts_[{all[i - 2], all[i - 1]}][all[i]];
-            }
-    }
-    [[nodiscard]] std::size_t words() const { return words_; }
-    [[nodiscard]] augur::result<void> logits(std::span<const augur::tlm::token> tokens, std::span<float> out) const {
-        std::fill(out.begin(), out.end(), std::log(0.1F));
-        const auto seen = counts_.find({tokens[tokens.size() - 2], tokens.back()});
-        if (seen != counts_.end())
-            for (const auto& [t, n] : seen->second) out[t] = std::log(static_cast<float>(n) + 0.1F);
-        return {};
-    }
-
-private:
-    std::size_t words_;
-    std::map<std::pair<augur::tlm::token, augur::tlm::token>, std::map<augur::tlm::token, int>> counts_;
-};
-
 int main() {
     namespace tlm = augur::tlm;
     using mycc::kernel, mycc::run;
@@ -163,7 +139,7 @@ int main() {
     const tlm::frozen_gpt2 model(std::move(net));
     const auto by_gpt2 = points_by(model);
     if (!by_gpt2) return failed(by_gpt2.error());
-    const auto by_trigrams = points_by(trigrams(words->size(), corpus, tokens));
+    const auto by_trigrams = points_by(examples::trigrams(words->size(), corpus, tokens, tlm::sentence_form::full));
     if (!by_trigrams) return failed(by_trigrams.error());
     std::vector<augur::decision_vector> at_random;
     for (int i = 0; i < 12; ++i) at_random.push_back(augur::sample_path(space, rng).values);

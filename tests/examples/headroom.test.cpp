@@ -199,6 +199,73 @@ TEST_CASE("headroom: the test kernels are 48, and no other kernel is one of thei
         for (const auto& [network, k] : all) CHECK(o.workload != k);
 }
 
+TEST_CASE("headroom: the ratio of sums, and what rivals need to match ten trials") {
+    kernel_record small = made_up("a", 1e-5), large = made_up("b", 1e-2);
+    const auto tlm = find_guide("tlm"), trees = find_guide("trees");
+    for (auto* r : {&small, &large}) {
+        r->untuned = infinity;
+        for (auto& s : r->searches) s.latencies.clear();
+        r->picks.clear();
+    }
+    small.searches[tlm].latencies.assign(64, 4e-5);
+    large.searches[tlm].latencies.assign(64, 1e-2);
+    small.searches[trees].latencies.assign(64, 2e-5);
+    small.searches[trees].latencies[0] = 8e-5;
+    large.searches[trees].latencies.assign(64, 1.25e-2);
+    table_options options;
+    options.over = tlm;
+    options.hard = {"a", "b"};
+    const std::vector<kernel_record> both{small, large};
+    const auto text = markdown_of(tables_of(both, options));
+    CHECK(contains(text, "| tlm | 0.998 | 0.998 |"));   // 10020 / 10040 us
+    CHECK(contains(text, "| trees | 0.797 | 0.800 |")); // 10020 / 12580 us, then 10020 / 12520 us
+    CHECK(contains(text, "and what tlm has after 10"));
+    CHECK(contains(text, "| trees | 128 | 25 | 20.0 % | - | - | - | - | 2 | 1 |")); // sqrt(1 * 0.8) is above sqrt(0.5 * 1), sqrt(0.25 * 0.8) is not
+}
+
+#ifdef AUGUR_TLM_PROGRAM
+TEST_CASE("headroom: schedules that models write without a search, from beginning to end") {
+    const scratch folder("headroom-writers");
+    const auto run = [&](const char* program, const strings& arguments) { return wait_for(start(folder, program, arguments)); };
+    const auto corpus = folder / "corpus.bin", base = folder / "base", known = folder / "known.jsonl";
+    REQUIRE(run(AUGUR_TLM_PROGRAM, {"corpus", "--out", corpus, "--kernels", "12", "--sentences", "20", "--threads", "1"}) == 0);
+    REQUIRE(run(AUGUR_TLM_PROGRAM, {"train", "--corpus", corpus, "--model", base, "--layers", "1", "--width", "16", "--heads", "2", "--hidden", "32",
+                                    "--epochs", "1", "--numbers", "factors", "--threads", "1"}) == 0);
+    REQUIRE(run(AUGUR_TUNE_PROGRAM, {"--kernel", "dense:m=16,n=64,k=32,bias", "--collect", "6", "--log", known, "--threads", "1"}) == 0);
+    REQUIRE(run(AUGUR_TLM_PROGRAM, {"sentences", "--out", folder / "s.bin", "--log", known}) == 0);
+    REQUIRE(run(AUGUR_TLM_PROGRAM,
+                {"train", "--corpus", folder / "s.bin", "--base", base, "--model", folder / "tuned", "--epochs", "2", "--threads", "1"}) == 0);
+    std::ofstream(folder / "of.jsonl") << to_line(made_up("dense:m=16,n=32,k=32,bias", 1e-5)) << to_line(made_up("dense:m=16,n=48,k=32,bias", 3e-4));
+    const strings measure{"--work",     folder / "work",
+                          "--hard-of",  folder / "of.jsonl",
+                          "--guides",   "likely,unmasked,base,trigram,transferred",
+                          "--language", folder / "tuned",
+                          "--base",     base,
+                          "--known",    known,
+                          "--trials",   "3",
+                          "--threads",  "1"};
+    REQUIRE(run(AUGUR_HEADROOM_PROGRAM, measure) == 0);
+    const auto records = read_records(folder / "work/kernels.jsonl");
+    REQUIRE(records);
+    REQUIRE(records->size() == 1);
+    CHECK(!(*records)[0].searches[find_guide("unmasked")].latencies.empty()); // a model of one epoch may write nothing that is legal
+    for (const char* name : {"likely", "base", "trigram", "transferred"}) {
+        const auto& search = (*records)[0].searches[find_guide(name)];
+        CHECK_MESSAGE(search.latencies.size() == (std::string(name) == "transferred" ? 1 : 3), name);
+        CHECK_MESSAGE(search.winner > 0, name);
+    }
+    REQUIRE(run(AUGUR_HEADROOM_PROGRAM, measure) == 0); // nothing is left to measure
+    CHECK(contents(folder / "work/kernels.jsonl") == to_line((*records)[0]));
+    std::filesystem::remove(folder / "work/kernels.jsonl");
+    std::filesystem::remove(folder / "work/tables.md");
+    REQUIRE(run(AUGUR_HEADROOM_PROGRAM, measure) == 0); // the same schedules are written, so that all are in the logs
+    const auto again = read_records(folder / "work/kernels.jsonl");
+    REQUIRE(again);
+    for (const char* name : {"likely", "unmasked", "base", "trigram"})
+        CHECK_MESSAGE((*again)[0].searches[find_guide(name)].latencies == (*records)[0].searches[find_guide(name)].latencies, name);
+}
+#endif
+
 TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
     const scratch folder("headroom-test");
     std::filesystem::create_directories(std::string(folder / "work"));
@@ -214,10 +281,12 @@ TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
                     {{"--guides", "crop+tlp"}, "the guide 'crop+tlp' needs --machine"},
                     {{"--guides", "tlm+known"}, "the guide 'tlm+known' needs --language"},
                     {{"--guides", "trees,bo+weights"}, "the guide 'bo+weights' needs --weights"},
+                    {{"--guides", "base", "--language", "folder"}, "the guide 'base' needs --base"},
+                    {{"--guides", "trigram"}, "the guide 'trigram' needs --language"},
                     {{"--guides", "tlp,"}, "got ''"},
                     {{"--kernels", "2", "--hard-of", "file"}, "--hard-of is in place of --kernels"},
                     {{"--hard-of", folder / "none", "--work", folder / "other"}, "none"},
-                    {{"--hard-of", folder / "work/kernels.jsonl", "--work", folder / "other"}, "kernel 'a' is unknown"},
+                    {{"--hard-of", folder / "work/kernels.jsonl", "--work", folder / "other"}, "is unknown; known are dense"},
                     {{"--quick", "--hard-of", "file"}, "does not go with --hard-of"},
                     {{"--trials", "257"}, "--trials: expected a whole number from 1 to 256, got '257'"},
                     {{"--quick", "--kernels", "2"}, "does not go with --kernels"},

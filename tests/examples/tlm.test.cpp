@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -25,6 +26,7 @@
 #include <augur/schedule/steps_json.hpp>
 #include <augur/tlm/sentence.hpp>
 #include <augur/tlm/vocabulary.hpp>
+#include <augur/workload/kernel.hpp>
 #include <augur/workload/networks.hpp>
 
 #include "child_program.hpp"
@@ -100,6 +102,34 @@ TEST_CASE("tlm: a corpus has the classes of the networks that are left out, and 
         CHECK_FALSE(is_left_out);
     }
     for (const auto& of : kernels) CHECK_MESSAGE(of.second >= 5, of.first);
+}
+
+TEST_CASE("tlm: kernels to measure are of all classes, none of a network that is left out, and not too large") {
+    const scratch folder("tlm");
+    REQUIRE(run_tlm(folder, {"kernels", "--kernels", "120", "--most-gflop", "0.5"}) == 0);
+    std::vector<augur::kernel> tested;
+    for (const char* name : {"resnet_50", "mobilenet_v2", "bert_base"}) {
+        const auto network = augur::find_network(name);
+        REQUIRE(network);
+        for (const auto& k : network->kernels) tested.push_back(k.workload);
+    }
+    std::map<std::string, int> of_class;
+    std::set<std::string> lines;
+    std::istringstream printed(contents(folder / "out"));
+    for (std::string line; std::getline(printed, line);) {
+        const auto k = augur::kernel::parse(line);
+        REQUIRE_MESSAGE(k, line);
+        CHECK(std::find(tested.begin(), tested.end(), *k) == tested.end());
+        ++of_class[k->class_name()];
+        lines.insert(line);
+    }
+    CHECK(lines.size() == 120);
+    int least = 120, most = 0;
+    for (const auto& [name, n] : of_class) least = (std::min)(least, n), most = (std::max)(most, n);
+    CHECK(least >= 2);
+    CHECK(most <= least + 8);
+    CHECK(run_tlm(folder, {"kernels", "--kernels", "60", "--most-gflop", "0.0000001"}) == 1);
+    CHECK(contains(contents(folder / "err"), "have at most so many operations"));
 }
 
 TEST_CASE("tlm: a training that is interrupted or killed goes on by the same command, and ends with the same bytes") {

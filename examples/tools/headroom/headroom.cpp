@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where search pays: how much faster kernels become with more trials, at random and by guided searches. headroom --help, docs/results/headroom.md.
 #include "headroom.hpp"
+#include "writers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,10 @@
 #include <augur/core/hash.hpp>
 #include <augur/core/whole_file.hpp>
 #include <augur/record/replace_file.hpp>
+#include <augur/search/initial_points.hpp>
+#include <augur/search/random.hpp>
+#include <augur/tune/tuner.hpp>
+#include <augur/tune/tuning_log.hpp>
 
 #include "crop_picks.hpp"
 #include "flags.hpp"
@@ -29,7 +34,7 @@ using augur::error;
 
 struct wishes {
     augur::session_options options; ///< what all sessions share
-    std::string folder, language, weights, hard_of;
+    std::string folder, language, base, weights, hard_of;
     std::vector<std::string> known_logs; ///< empty: one is measured
     std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
     std::size_t easy = 0;            ///< kernels beside the hard ones
@@ -67,7 +72,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         "searches to measure of each kernel, of: " + guide_names() +
             ";\nrandom: random search; tlp, crop, trees, hybrid, known (nest), weights: evolution under this model of `tune`; sa, descent, bo:\n"
             "this --search of `tune`; transfer: begins with schedules of known kernels; tlm: a language model drafts, tlm16: only 16 trials;\n"
-            "crop+tlp, crop+trees: Crop drafts for that model; known+descent: descent after 32 trials; default random,tlp,known",
+            "crop+tlp, crop+trees: Crop drafts for that model; known+descent: descent after 32 trials; without a search: transferred: schedules of\n"
+            "known kernels, nearest first; likely: the most likely of the language model; unmasked: it writes without a mask; base: the model\n"
+            "before fine-tuning; trigram: trigrams of the fastest known schedules; default random,tlp,known",
         [&](std::string_view text) -> augur::result<void> {
             w.searches.clear();
             for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
@@ -83,8 +90,9 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
             return {};
         });
     flags.add_text("language", "FOLDER", "language model (`tlm train`), for the guides with tlm", w.language);
+    flags.add_text("base", "FOLDER", "the language model before it was fine-tuned, for the guide base", w.base);
     flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for the guides with weights", w.weights);
-    flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 128 of trees128, 64 of the others", w.most, 1, 256);
+    flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 128 of those with 128, 64 of the others", w.most, 1, 256);
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
@@ -128,6 +136,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     for (const auto g : w.searches)
         if (w.weights.empty() && guides[g].model == given_weights)
             return error{errc::invalid_argument, "the guide '" + std::string(guides[g].name) + "' needs --weights"};
+    for (const auto g : w.searches)
+        if (w.base.empty() && guides[g].strategy == "base") return error{errc::invalid_argument, "the guide 'base' needs --base"};
     if (std::find(augur::session_models.begin(), augur::session_models.end(), w.weights) != augur::session_models.end())
         return error{errc::invalid_argument, "--weights: expected a file, got the name of a model, '" + w.weights + "'"};
     if (flags.given("kernels") && flags.given("hard-of"))
@@ -161,14 +171,39 @@ bool any_of_guides(std::span<const std::size_t> searches, bool (*wanted)(const g
 }
 bool has_nest(const guide& g) { return g.model == "nest"; }
 bool has_transfers(const guide& g) { return g.transfers; }
-bool has_language(const guide& g) { return g.draft == "tlm"; }
-bool uses_known(std::span<const std::size_t> searches) { return any_of_guides(searches, has_nest) || any_of_guides(searches, has_transfers); }
+bool only_writes(const guide& g) { return std::find(writers.begin(), writers.end(), g.strategy) != writers.end(); }
+bool has_language(const guide& g) { return g.draft == "tlm" && !only_writes(g); }
+bool counts_trigrams(const guide& g) { return g.strategy == "trigram"; }
+bool uses_known(std::span<const std::size_t> searches) {
+    return any_of_guides(searches, has_nest) || any_of_guides(searches, has_transfers) || any_of_guides(searches, counts_trigrams);
+}
+
+/// Measures given schedules of a session's only kernel, with a log as a search has it.
+augur::result<augur::search_report> measure_points(augur::session& s, const std::string& name, const std::string& path,
+                                                   std::vector<augur::decision_vector> points, const augur::session_hooks& hooks) {
+    auto log = augur::open_tuning_log(path, s.tasks(), s.made_with());
+    if (!log) return log.error();
+    augur::tuning_options options;
+    options.trials = points.size();
+    options.batch = 8; // as a session
+    options.round = (std::min)(points.size(), std::size_t{16});
+    std::vector<augur::initial_points<augur::random_search>> given;
+    given.emplace_back(augur::random_search(), std::move(points));
+    augur::tuner tuner(s.tasks(), s.spaces(), given, options);
+    (void)tuner.resume(std::move(log->found.trials));
+    augur::tuning_hooks<augur::step_list, augur::loopnest::kernel_task> tuning;
+    tuning.sink = augur::log_sink(log->writer, s.made_with());
+    tuning.stop = hooks.stop;
+    if (auto done = tuner.run(s.runner(), tuning); !done) return done.error();
+    if (auto written = log->writer.flush(); !written) return written.error();
+    return s.recorded(name, path);
+}
 
 /// Measures some searches of one kernel; none if it was interrupted.
 /// @param others  the kernel's record with its other searches; null: there is none.   Errors: version_mismatch: it is of another machine
-augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std::span<const std::size_t> searches, const std::string& network,
-                                                           const augur::kernel& k, std::size_t number, const kernel_record* others,
-                                                           const augur::session_hooks& hooks) {
+augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, const schedule_writers* writing, std::span<const std::size_t> searches,
+                                                           const std::string& network, const augur::kernel& k, std::size_t number,
+                                                           const kernel_record* others, const augur::session_hooks& hooks) {
     const auto log_of = [&](const guide& g) {
         return w.folder + "/logs/" + (number < 10 ? "0" : "") + std::to_string(number) + "_" + std::string(g.name) + ".jsonl";
     };
@@ -181,7 +216,8 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
     }
     if (uses_known(searches)) o.transfer_from = w.known(); // without what it has of this kernel
     if (any_of_guides(searches, has_language)) o.search.language = w.language;
-    o.log = log_of(guides[searches[0]]);
+    const auto first = std::find_if(searches.begin(), searches.end(), [](std::size_t g) { return !only_writes(guides[g]); });
+    if (first != searches.end()) o.log = log_of(guides[*first]);
     auto s = augur::session::create(std::move(o));
     if (!s) return s.error();
     if (others != nullptr && others->machine != s->made_with().machine)
@@ -198,7 +234,22 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
     r.bound = s->report().kernels[0].bound_name();
     std::vector<augur::search_report> found;
     for (const auto g : searches) {
-        if (g != searches[0])
+        if (only_writes(guides[g])) {
+            auto points = writing->write(guides[g].strategy, *s, 0, w.trials(guides[g]), w.options.search.seed);
+            if (!points) return points.error();
+            if (points->empty()) { // nothing legal was written
+                r.searches[g].latencies.assign(1, std::numeric_limits<double>::infinity());
+                found.emplace_back(std::string(guides[g].name), s->tasks().size());
+                continue;
+            }
+            auto measured = measure_points(*s, std::string(guides[g].name), log_of(guides[g]), *std::move(points), hooks);
+            if (!measured) return measured.error();
+            if (examples::stop_requested().load()) return std::optional<kernel_record>();
+            r.searches[g].latencies = measured->latencies[0];
+            found.push_back(*std::move(measured));
+            continue;
+        }
+        if (g != *first)
             if (auto opened = s->open_log(log_of(guides[g]), true); !opened) return opened.error();
         augur::session_search settings = w.options.search;
         settings.model = guides[g].model == given_weights ? w.weights : std::string(guides[g].model);
@@ -208,7 +259,12 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, std:
             settings.transfers = 0;
             settings.evolve_transfers = false;
         }
-        settings.strategy = guides[g].strategy;
+        if (guides[g].strategy == all_transfers) {
+            settings.only_transfers = true;
+            settings.transfers = w.trials(guides[g]);
+        } else {
+            settings.strategy = guides[g].strategy;
+        }
         settings.descend_after = guides[g].descend_after;
         settings.language_trials = guides[g].language_trials;
         if (settings.language_trials > 0) settings.transfers = 0; // they join the population of the evolution that follows
@@ -294,6 +350,7 @@ int run(wishes w) {
         for (const auto& [network, k] : *only_hard) w.tables.hard.push_back(k.text());
     }
     bool known = !w.known_logs.empty();
+    std::optional<schedule_writers> writing;
     for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {
         const auto& [network, k] = kernels[i];
         const auto old = std::find_if(records.begin(), records.end(), [text = k.text()](const auto& r) { return r.kernel == text; });
@@ -305,7 +362,15 @@ int run(wishes w) {
         if (uses_known(missing) && !std::exchange(known, true))
             if (auto collected = collect_known(w, hooks); !collected) return failed(collected.error());
         if (examples::stop_requested().load()) break;
-        auto measured = measure_kernel(w, missing, network, k, i + 1, old == records.end() ? nullptr : &*old, hooks);
+        if (!writing && any_of_guides(w.searches, only_writes)) {
+            std::vector<augur::kernel> tested;
+            for (const auto& [of, workload] : kernels) tested.push_back(workload);
+            auto loaded = schedule_writers::load(w.language, w.base,
+                                                 any_of_guides(w.searches, counts_trigrams) ? w.known() : std::vector<std::string>(), tested);
+            if (!loaded) return failed(loaded.error());
+            writing.emplace(*std::move(loaded));
+        }
+        auto measured = measure_kernel(w, writing ? &*writing : nullptr, missing, network, k, i + 1, old == records.end() ? nullptr : &*old, hooks);
         progress.clear();
         if (!measured) return failed({measured.error().code, k.text() + ": " + measured.error().detail});
         if (!*measured) break;

@@ -33,6 +33,8 @@ struct guide {
 };
 /// In place of a model: the weights that the user gives.
 inline constexpr std::string_view given_weights = "weights";
+/// In place of a strategy: schedules of known kernels alone, those with the largest share of unchanged decisions first.
+inline constexpr std::string_view all_transfers = "transfers";
 inline constexpr std::array guides{guide{"random", "none", "", 256},
                                    guide{"tlp", "tlp", "", 256},
                                    guide{"known", "nest", "", 64},
@@ -56,7 +58,15 @@ inline constexpr std::array guides{guide{"random", "none", "", 256},
                                    guide{"weights", given_weights, "", 64},
                                    guide{"bo+weights", given_weights, "", 64, false, "bayes"},
                                    guide{"trees128", "trees", "", 128},
-                                   guide{"crop+trees", "trees", "crop", 64}};
+                                   guide{"crop+trees", "trees", "crop", 64},
+                                   guide{"crop+trees128", "trees", "crop", 128},
+                                   guide{"tlm+crop", "crop", "tlm", 64},
+                                   guide{"tlm+weights", given_weights, "tlm", 64},
+                                   guide{"transferred", "none", "", 64, true, all_transfers},
+                                   guide{"likely", "none", "tlm", 64, false, "likely"},
+                                   guide{"unmasked", "none", "tlm", 64, false, "unmasked"},
+                                   guide{"base", "none", "tlm", 64, false, "base"},
+                                   guide{"trigram", "none", "tlm", 64, false, "trigram"}};
 /// The names of all guides.
 [[nodiscard]] std::string guide_names();
 /// The index of a guide; `guides.size()`: there is none of that name.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -48,6 +49,7 @@ struct wishes {
     tlm::generation_options generation;
     augur::network work;
     iteration batches;
+    double most_gflop = 2;
     std::uint64_t seed = 1;
     std::size_t threads = 0;
     bool show = false, unconstrained = false, likely = false, weighted = false;
@@ -69,6 +71,31 @@ augur::result<augur::loopnest::ansor_space> space_of(const augur::loopnest::kern
 }
 
 std::string percent(double part, double whole) { return examples::text_of("%.2f %%", whole > 0 ? 100 * part / whole : 0); }
+
+/// Prints kernels of networks and variants of them, for `iterate` and `tune`: the classes take turns.
+augur::result<int> print_kernels(const wishes& w) {
+    const auto kernels = varied_kernels(w.networks, w.left_out, (std::max)(w.kernels, std::size_t{64}) * 4, w.seed);
+    if (!kernels) return kernels.error();
+    std::map<std::string, std::vector<std::string>> classes;
+    std::size_t fitting = 0;
+    for (const auto& k : *kernels) {
+        const auto task = augur::loopnest::kernel_task::create(k.workload, {});
+        if (!task) return error{task.error().code, k.workload.text() + ": " + task.error().detail};
+        if (task->flops() > w.most_gflop * 1e9) continue;
+        classes[k.workload.class_name()].push_back(k.workload.text());
+        ++fitting;
+    }
+    if (fitting < w.kernels)
+        return error{errc::limit, "kernels: expected " + std::to_string(w.kernels) + ", " + std::to_string(fitting) + " of " +
+                                      std::to_string(kernels->size()) + " variants have at most so many operations"};
+    for (std::size_t turn = 0, printed = 0; printed < w.kernels; ++turn)
+        for (const auto& [name, texts] : classes)
+            if (turn < texts.size() && printed < w.kernels) {
+                std::printf("%s\n", texts[turn].c_str());
+                ++printed;
+            }
+    return examples::done;
+}
 
 augur::result<int> make_corpus(const wishes& w) {
     const auto kernels = varied_kernels(w.networks, w.left_out, w.kernels, w.seed);
@@ -349,6 +376,7 @@ constexpr const char* usage = "usage: tlm corpus --out FILE [flags]       sample
                               "       tlm sentences --out FILE --log LOG [flags]   takes the fastest schedules of logs\n"
                               "       tlm train --corpus FILE --model FOLDER [flags]\n"
                               "       tlm generate --model FOLDER --network NETWORK [flags]\n"
+                              "       tlm kernels [flags]                    prints kernels and variants, for --kernel of iterate\n"
                               "       tlm iterate --base FOLDER --work FOLDER --model FOLDER --network NETWORK [flags]\n"
                               "                                             measures kernels in batches, learns from each, writes the model\n\n"
                               "tlm COMMAND --help prints the flags.\n";
@@ -369,6 +397,11 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_list("left-out", "networks none of whose kernels is taken; default resnet_50,mobilenet_v2,bert_base", w.left_out);
         flags.add_number("kernels", "N", "kernels; default 1000", w.kernels, 1, 1000000);
         flags.add_number("sentences", "N", "sentences of a kernel; default 100", w.sentences, 1, 1000000);
+    } else if (command == "kernels") {
+        flags.add_list("networks", "networks whose kernels, and variants of them, are printed", w.networks);
+        flags.add_list("left-out", "networks none of whose kernels is printed; default resnet_50,mobilenet_v2,bert_base", w.left_out);
+        flags.add_number("kernels", "N", "kernels; default 1000", w.kernels, 1, 100000);
+        add_real(flags, "most-gflop", "operations of a kernel at most, in thousand millions; default 2", w.most_gflop, "above 0", is_positive);
     } else if (command == "sentences") {
         flags.add_text("out", "FILE", "the corpus, a data-set file", w.corpus);
         flags.add_texts("log", "LOG", "log of `tune`; may be given again", w.logs);
@@ -434,7 +467,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
     flags.add_switch("help", "print this", help);
     auto read = flags.parse(arguments);
     if (read && !help) {
-        if (command == "corpus") read = needs(w.corpus, "--out FILE");
+        if (command == "kernels") read = {};
+        else if (command == "corpus") read = needs(w.corpus, "--out FILE");
         else if (command == "sentences") read = w.logs.empty() ? needs("", "--log LOG") : needs(w.corpus, "--out FILE");
         else if (command == "iterate")
             read = w.batches.options.work.kernels.empty() ? needs("", "--network NETWORK or --kernel KERNEL")
@@ -465,7 +499,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
     w.generation.sample = !w.likely;
     w.training.decays = !constant; // of `train`
     examples::catch_signals();
-    const auto done = command == "corpus"      ? make_corpus(w)
+    const auto done = command == "kernels"     ? print_kernels(w)
+                      : command == "corpus"    ? make_corpus(w)
                       : command == "sentences" ? sentences_of_logs(w)
                       : command == "train"     ? train(std::move(w))
                       : command == "iterate"   ? iterate(std::move(w))
