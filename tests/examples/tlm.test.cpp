@@ -83,7 +83,7 @@ TEST_CASE("tlm: a corpus has the classes of the networks that are left out, and 
     };
     std::set<std::string> left_out;
     std::map<std::string, int> kernels; // of the classes that are left out
-    for (const char* name : {"resnet_50", "mobilenet_v2", "bert_base"}) {
+    for (const char* name : {"resnet_50", "mobilenet_v2", "bert_base", "bert_base:tokens=64", "bert_base:tokens=256", "bert_base:tokens=384"}) {
         const auto network = augur::find_network(name);
         REQUIRE(network);
         for (const auto& k : network->kernels) {
@@ -108,7 +108,7 @@ TEST_CASE("tlm: kernels to measure are of all classes, none of a network that is
     const scratch folder("tlm");
     REQUIRE(run_tlm(folder, {"kernels", "--kernels", "120", "--most-gflop", "0.5"}) == 0);
     std::vector<augur::kernel> tested;
-    for (const char* name : {"resnet_50", "mobilenet_v2", "bert_base"}) {
+    for (const char* name : {"resnet_50", "mobilenet_v2", "bert_base", "bert_base:tokens=64", "bert_base:tokens=256", "bert_base:tokens=384"}) {
         const auto network = augur::find_network(name);
         REQUIRE(network);
         for (const auto& k : network->kernels) tested.push_back(k.workload);

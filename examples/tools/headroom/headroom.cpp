@@ -14,10 +14,11 @@
 #include <utility>
 
 #include <augur/core/hash.hpp>
+#include <augur/core/steady_seconds.hpp>
 #include <augur/core/whole_file.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/search/initial_points.hpp>
-#include <augur/search/random.hpp>
+#include <augur/search/concepts.hpp>
 #include <augur/tune/tuner.hpp>
 #include <augur/tune/tuning_log.hpp>
 
@@ -72,7 +73,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         "searches to measure of each kernel, of: " + guide_names() +
             ";\nrandom: random search; tlp, crop, trees, hybrid, known (nest), weights: evolution under this model of `tune`; sa, descent, bo:\n"
             "this --search of `tune`; transfer: begins with schedules of known kernels; tlm: a language model drafts, tlm16: only 16 trials;\n"
-            "crop+tlp, crop+trees: Crop drafts for that model; known+descent: descent after 32 trials; without a search: transferred: schedules of\n"
+            "crop+tlp, crop+trees, crop+known: Crop drafts for that model; known+descent: descent after 32 trials; without a search: transferred: "
+            "schedules of\n"
             "known kernels, nearest first; likely: the most likely of the language model; unmasked: it writes without a mask; base: the model\n"
             "before fine-tuning; trigram: trigrams of the fastest known schedules; default random,tlp,known",
         [&](std::string_view text) -> augur::result<void> {
@@ -170,13 +172,22 @@ bool any_of_guides(std::span<const std::size_t> searches, bool (*wanted)(const g
     return std::any_of(searches.begin(), searches.end(), [&](std::size_t g) { return wanted(guides[g]); });
 }
 bool has_nest(const guide& g) { return g.model == "nest"; }
-bool has_transfers(const guide& g) { return g.transfers; }
+bool has_transfers(const guide& g) { return g.transfers > 0; }
 bool only_writes(const guide& g) { return std::find(writers.begin(), writers.end(), g.strategy) != writers.end(); }
 bool has_language(const guide& g) { return g.draft == "tlm" && !only_writes(g); }
 bool counts_trigrams(const guide& g) { return g.strategy == "trigram"; }
 bool uses_known(std::span<const std::size_t> searches) {
     return any_of_guides(searches, has_nest) || any_of_guides(searches, has_transfers) || any_of_guides(searches, counts_trigrams);
 }
+
+/// A strategy that proposes nothing.
+struct no_more {
+    template <class Space, class Scorer>
+    static augur::result<std::vector<augur::decision_vector>> propose(const Space&, Scorer&, std::size_t, augur::random_engine&) {
+        return std::vector<augur::decision_vector>();
+    }
+    static void observe(std::span<const augur::measured_decisions>) {}
+};
 
 /// Measures given schedules of a session's only kernel, with a log as a search has it.
 augur::result<augur::search_report> measure_points(augur::session& s, const std::string& name, const std::string& path,
@@ -187,8 +198,8 @@ augur::result<augur::search_report> measure_points(augur::session& s, const std:
     options.trials = points.size();
     options.batch = 8; // as a session
     options.round = (std::min)(points.size(), std::size_t{16});
-    std::vector<augur::initial_points<augur::random_search>> given;
-    given.emplace_back(augur::random_search(), std::move(points));
+    std::vector<augur::initial_points<no_more>> given;
+    given.emplace_back(no_more(), std::move(points));
     augur::tuner tuner(s.tasks(), s.spaces(), given, options);
     (void)tuner.resume(std::move(log->found.trials));
     augur::tuning_hooks<augur::step_list, augur::loopnest::kernel_task> tuning;
@@ -235,6 +246,8 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     std::vector<augur::search_report> found;
     for (const auto g : searches) {
         if (only_writes(guides[g])) {
+            const bool fresh = !std::filesystem::exists(log_of(guides[g]));
+            const double start = augur::steady_seconds();
             auto points = writing->write(guides[g].strategy, *s, 0, w.trials(guides[g]), w.options.search.seed);
             if (!points) return points.error();
             if (points->empty()) { // nothing legal was written
@@ -246,6 +259,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
             if (!measured) return measured.error();
             if (examples::stop_requested().load()) return std::optional<kernel_record>();
             r.searches[g].latencies = measured->latencies[0];
+            if (fresh) r.searches[g].seconds = augur::steady_seconds() - start;
             found.push_back(*std::move(measured));
             continue;
         }
@@ -255,16 +269,10 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
         settings.model = guides[g].model == given_weights ? w.weights : std::string(guides[g].model);
         if (guides[g].draft == "tlm") settings.language = w.language;
         else settings.draft = guides[g].draft;
-        if (!guides[g].transfers) {
-            settings.transfers = 0;
-            settings.evolve_transfers = false;
-        }
-        if (guides[g].strategy == all_transfers) {
-            settings.only_transfers = true;
-            settings.transfers = w.trials(guides[g]);
-        } else {
-            settings.strategy = guides[g].strategy;
-        }
+        settings.transfers = (std::min)(guides[g].transfers, w.trials(guides[g]));
+        settings.evolve_transfers = settings.transfers > 0;
+        settings.only_transfers = guides[g].strategy == all_transfers;
+        if (!settings.only_transfers) settings.strategy = guides[g].strategy;
         settings.descend_after = guides[g].descend_after;
         settings.language_trials = guides[g].language_trials;
         if (settings.language_trials > 0) settings.transfers = 0; // they join the population of the evolution that follows
@@ -274,6 +282,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
         if (searched.failed) return *searched.failed;
         if (examples::stop_requested().load()) return std::optional<kernel_record>();
         r.searches[g].latencies = searched.latencies[0];
+        if (r.searches[g].latencies.empty()) r.searches[g].latencies.assign(1, std::numeric_limits<double>::infinity()); // no known schedule fits
         if (searched.summary && searched.summary->recorded == 0) {
             r.searches[g].seconds = searched.summary->seconds;
             r.searches[g].choosing = searched.summary->propose_seconds + searched.summary->train_seconds;
@@ -326,7 +335,11 @@ int run(wishes w) {
         if (!read) return examples::complain("headroom", read.error(), examples::misuse);
         records = *std::move(read);
     }
-    for (const auto& [what, files] : {std::pair{"known", w.known_logs}, std::pair{"weights", std::vector{w.weights}}}) {
+    const auto model_files = [](const std::string& folder) {
+        return folder.empty() ? std::vector<std::string>() : std::vector{folder + "/model.safetensors", folder + "/tokenizer.json"};
+    };
+    for (const auto& [what, files] : {std::pair{"known", w.known_logs}, std::pair{"weights", std::vector{w.weights}},
+                                      std::pair{"language", model_files(w.language)}, std::pair{"base", model_files(w.base)}}) {
         if (files.empty() || files.front().empty()) continue;
         std::string settings; // what a guide learned from is a part of it
         for (const auto& file : files) {

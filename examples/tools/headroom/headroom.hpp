@@ -26,7 +26,7 @@
 struct guide {
     std::string_view name, model, draft;
     std::size_t trials;
-    bool transfers = false;
+    std::size_t transfers = 0; ///< schedules of known kernels that it begins with; they are in the population of an evolution, too
     std::string_view strategy{};
     std::size_t descend_after = 0;
     std::size_t language_trials = 0; ///< that the language model drafts; 0: all
@@ -45,28 +45,30 @@ inline constexpr std::array guides{guide{"random", "none", "", 256},
                                    guide{"trees", "trees", "", 64},
                                    guide{"hybrid", "hybrid", "", 64},
                                    guide{"tlm+trees", "trees", "tlm", 64},
-                                   guide{"transfer", "none", "", 64, true},
-                                   guide{"transfer+known", "nest", "", 64, true},
-                                   guide{"transfer+tlm+known", "nest", "tlm", 64, true},
-                                   guide{"sa+trees", "trees", "", 64, false, "annealing"},
-                                   guide{"descent", "none", "", 64, false, "descent"},
-                                   guide{"bo", "none", "", 64, false, "bayes"},
-                                   guide{"bo+known", "nest", "", 64, false, "bayes"},
-                                   guide{"known+descent", "nest", "", 64, false, "", 32},
-                                   guide{"tlm16+known", "nest", "tlm", 64, false, "", 0, 16},
-                                   guide{"transfer+tlm16+known", "nest", "tlm", 64, true, "", 0, 16},
+                                   guide{"transfer", "none", "", 64, 3},
+                                   guide{"transfer+known", "nest", "", 64, 3},
+                                   guide{"transfer16+known", "nest", "", 64, 16},
+                                   guide{"transfer+tlm+known", "nest", "tlm", 64, 3},
+                                   guide{"sa+trees", "trees", "", 64, 0, "annealing"},
+                                   guide{"descent", "none", "", 64, 0, "descent"},
+                                   guide{"bo", "none", "", 64, 0, "bayes"},
+                                   guide{"bo+known", "nest", "", 64, 0, "bayes"},
+                                   guide{"known+descent", "nest", "", 64, 0, "", 32},
+                                   guide{"tlm16+known", "nest", "tlm", 64, 0, "", 0, 16},
+                                   guide{"transfer+tlm16+known", "nest", "tlm", 64, 3, "", 0, 16},
                                    guide{"weights", given_weights, "", 64},
-                                   guide{"bo+weights", given_weights, "", 64, false, "bayes"},
+                                   guide{"bo+weights", given_weights, "", 64, 0, "bayes"},
                                    guide{"trees128", "trees", "", 128},
                                    guide{"crop+trees", "trees", "crop", 64},
                                    guide{"crop+trees128", "trees", "crop", 128},
+                                   guide{"crop+known", "nest", "crop", 64},
                                    guide{"tlm+crop", "crop", "tlm", 64},
                                    guide{"tlm+weights", given_weights, "tlm", 64},
-                                   guide{"transferred", "none", "", 64, true, all_transfers},
-                                   guide{"likely", "none", "tlm", 64, false, "likely"},
-                                   guide{"unmasked", "none", "tlm", 64, false, "unmasked"},
-                                   guide{"base", "none", "tlm", 64, false, "base"},
-                                   guide{"trigram", "none", "tlm", 64, false, "trigram"}};
+                                   guide{"transferred", "none", "", 64, 64, all_transfers},
+                                   guide{"likely", "none", "tlm", 64, 0, "likely"},
+                                   guide{"unmasked", "none", "tlm", 64, 0, "unmasked"},
+                                   guide{"base", "none", "tlm", 64, 0, "base"},
+                                   guide{"trigram", "none", "tlm", 64, 0, "trigram"}};
 /// The names of all guides.
 [[nodiscard]] std::string guide_names();
 /// The index of a guide; `guides.size()`: there is none of that name.

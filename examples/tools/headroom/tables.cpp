@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "headroom.hpp"
+#include "writers.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include <augur/session/options.hpp>
@@ -51,11 +53,17 @@ std::vector<std::size_t> measured_guides(std::span<const kernel_record> records)
     return out;
 }
 
-/// The trials of a guide that all records have.
+/// Whether a guide may end before its trials are used up, as nothing more is written or fits; a kernel then keeps what it has.
+bool ends_early(const guide& g) { return g.strategy == all_transfers || std::find(writers.begin(), writers.end(), g.strategy) != writers.end(); }
+
+/// The trials of a guide that all records have, or the most of them for one that ends early.
 std::size_t trials_of(std::span<const kernel_record> records, std::size_t g) {
-    std::size_t least = guides[g].trials;
-    for (const auto& r : records) least = (std::min)(least, r.searches[g].latencies.size());
-    return least;
+    std::size_t least = guides[g].trials, most = 0;
+    for (const auto& r : records) {
+        least = (std::min)(least, r.searches[g].latencies.size());
+        most = (std::max)(most, r.searches[g].latencies.size());
+    }
+    return ends_early(guides[g]) ? (std::min)(most, guides[g].trials) : least;
 }
 
 /// Whether something tells hard kernels from easy ones.
@@ -113,22 +121,23 @@ std::string mean_text(std::span<const double> shares) {
 
 /// The ratio of sums, as the paper has it (Zhai et al. 2024, section 6): slow kernels count most.
 double share_of_sums(std::span<const kernel_record> records, std::size_t g, std::size_t trials, const std::vector<bool>& chosen) {
-    double best = 0, found = 0;
-    for (std::size_t i = 0; i < records.size(); ++i) {
-        if (!chosen[i]) continue;
-        best += records[i].best();
-        found += records[i].best() / share_of(records[i], g, trials);
-    }
-    return best / found;
+    const auto sum = [&](const auto& value_of) {
+        const auto all = by_kernel(records, value_of, chosen);
+        return std::accumulate(all.begin(), all.end(), 0.0);
+    };
+    return sum([](const kernel_record& r) { return r.best(); }) / sum([&](const kernel_record& r) { return r.best() / share_of(r, g, trials); });
 }
 
-/// The trials of a guide after which the geometric mean of the shares is as wanted; 0: it never is.
+double sum_of_logarithms(std::span<const kernel_record> records, std::size_t g, std::size_t trials) {
+    double sum = 0;
+    for (const auto& r : records) sum += std::log(share_of(r, g, trials));
+    return sum;
+}
+
+/// The trials of a guide after which the sum of the logarithms of the shares is as wanted; 0: it never is.
 std::size_t trials_until(std::span<const kernel_record> records, std::size_t g, double wanted) {
-    for (std::size_t n = 1; n <= trials_of(records, g); ++n) {
-        double sum = 0;
-        for (const auto& r : records) sum += std::log(share_of(r, g, n));
-        if (sum >= std::log(wanted) * static_cast<double>(records.size())) return n;
-    }
+    for (std::size_t n = 1; n <= trials_of(records, g); ++n)
+        if (sum_of_logarithms(records, g, n) >= wanted) return n;
     return 0;
 }
 
@@ -225,7 +234,7 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records, cons
             std::vector<std::string> mean{std::string(guides[g].name)}, ratio = mean, sum = mean;
             for (const std::size_t n : mean_milestones) {
                 const bool one = n <= trials_of(records, g), both = one && n <= trials_of(records, over);
-                sum.push_back(!one ? "-" : examples::text_of("%.3f", share_of_sums(records, g, n, chosen)));
+                sum.push_back(!one || g == 0 ? "-" : examples::text_of("%.3f", share_of_sums(records, g, n, chosen))); // random: a share is a mean
                 mean.push_back(!one ? "-" : mean_text(by_kernel(records, [&](const kernel_record& r) { return share_of(r, g, n); }, chosen)));
                 ratio.push_back(
                     !both ? "-"
@@ -264,16 +273,16 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records, cons
     titled_table cost{
         "What the searches took, all kernels; until the geometric mean of the share of the best known latency is 0.90 and 0.95",
         {{"guide", "trials", "seconds", "choosing and learning", "trials a kernel to 0.90", "seconds", "trials a kernel to 0.95", "seconds"}}};
-    std::vector<double> wanted_shares{0.90, 0.95};
+    const auto all_records = static_cast<double>(records.size());
+    std::vector<double> wanted_sums{std::log(0.90) * all_records, std::log(0.95) * all_records};
     constexpr std::size_t few = 10; // the paper's question: what does a rival need to match ten programs?
-    if (over < guides.size() && over != 0 && trials_of(records, over) >= few) {
-        double sum = 0;
-        for (const auto& r : records) sum += std::log(share_of(r, over, few));
-        wanted_shares.push_back(std::exp(sum / static_cast<double>(records.size())));
-        cost.title += ", and what " + std::string(guides[over].name) + " has after " + std::to_string(few);
-        cost.rows[0].push_back("trials a kernel to match it");
-        cost.rows[0].push_back("seconds");
-    }
+    if (over < guides.size() && over != 0 && trials_of(records, over) >= few)
+        if (const double sum = sum_of_logarithms(records, over, few); std::isfinite(sum)) {
+            wanted_sums.push_back(sum);
+            cost.title += ", and what " + std::string(guides[over].name) + " has after " + std::to_string(few);
+            cost.rows[0].emplace_back("trials a kernel to match it");
+            cost.rows[0].emplace_back("seconds");
+        }
     for (const auto g : measured) {
         std::size_t trials = 0;
         double seconds = 0, choosing = 0, timed = 0; // timed: of the searches whose choosing is known
@@ -284,13 +293,15 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records, cons
             choosing += s.choosing;
             timed += s.choosing > 0 ? s.seconds : 0;
         }
-        std::vector<std::string> row{std::string(guides[g].name), std::to_string(trials), examples::text_of("%.0f", seconds),
+        const bool clocked = seconds > 0;
+        std::vector<std::string> row{std::string(guides[g].name), std::to_string(trials), clocked ? examples::text_of("%.0f", seconds) : "-",
                                      timed > 0 ? percent(choosing / timed) : "-"};
-        for (const double wanted : wanted_shares) {
+        for (const double wanted : wanted_sums) {
             const auto needed = trials_until(records, g, wanted);
             row.push_back(needed == 0 ? "-" : std::to_string(needed));
-            row.push_back(
-                needed == 0 ? "-" : examples::text_of("%.0f", seconds / static_cast<double>(trials) * static_cast<double>(needed * records.size())));
+            row.push_back(needed == 0 || !clocked
+                              ? "-"
+                              : examples::text_of("%.0f", seconds / static_cast<double>(trials) * static_cast<double>(needed * records.size())));
         }
         cost.rows.push_back(std::move(row));
     }

@@ -19,8 +19,8 @@
 #include <augur/space/concepts.hpp>
 #include <augur/workload/kernel.hpp>
 
-/// What writes: the language model, its most likely schedules first (beam search); the same without a mask, anew where it is not legal; the model that it
-/// was fine-tuned from, sampled; trigrams of the schedules that it was fine-tuned on, sampled.
+/// What writes: the language model, its most likely schedules first (beam search); the same without a mask, anew where it is not legal;
+/// the model that it was fine-tuned from, sampled; trigrams of the fastest known schedules, sampled.
 inline constexpr std::array<std::string_view, 4> writers{"likely", "unmasked", "base", "trigram"};
 
 class schedule_writers {

@@ -80,7 +80,7 @@ augur::result<std::vector<std::string>> measure_batches(const iteration& it) {
         auto o = it.options;
         o.work = {"batch " + std::to_string(b + 1), {}};
         for (std::size_t k = b; k < kernels.size(); k += batches) o.work.kernels.push_back(kernels[by_class[k].second]);
-        o.demonstrations.assign(logs.begin(), logs.end() - static_cast<std::ptrdiff_t>((std::min)(it.lag, logs.size())));
+        o.demonstrations.insert(o.demonstrations.end(), logs.begin(), logs.end() - static_cast<std::ptrdiff_t>((std::min)(it.lag, logs.size())));
         o.log = it.folder + "/batch" + std::to_string(b + 1) + ".jsonl";
         o.resume = true;
         o.search.model = "none";
@@ -91,23 +91,24 @@ augur::result<std::vector<std::string>> measure_batches(const iteration& it) {
         logs.push_back(o.log);
         auto s = augur::session::create(std::move(o));
         if (!s) return s.error();
-        const auto report = s->tune(hooks);
+        if (auto measured = s->measure_baselines(hooks); !measured) return measured.error();
+        const auto found =
+            s->search("batch " + std::to_string(b + 1), s->options().search, true, hooks); // no second measurement: these are to learn from
         line.clear();
-        if (!report) return report.error();
-        const auto& found = report->searches.back();
         if (found.failed) return *found.failed;
+        const auto& report = s->report();
         if (examples::stop_requested())
             return augur::error{augur::errc::interrupted, "stopped in batch " + std::to_string(b + 1) + "; the same command goes on"};
         std::size_t trials = 0, ok = found.counts[static_cast<std::size_t>(augur::outcome::ok)];
         for (const auto& l : found.latencies) trials += l.size();
-        rows.push_back({std::to_string(b + 1), std::to_string(report->kernels.size()), std::to_string(s->options().demonstrations.size()) + " logs",
-                        examples::text_of("%.3f", speed_up(*report, found, 1)), examples::text_of("%.3f", speed_up(*report, found, 4)),
-                        examples::text_of("%.3f", speed_up(*report, found, trials)), std::to_string(trials - ok),
+        rows.push_back({std::to_string(b + 1), std::to_string(report.kernels.size()), std::to_string(s->options().demonstrations.size()) + " logs",
+                        examples::text_of("%.3f", speed_up(report, found, 1)), examples::text_of("%.3f", speed_up(report, found, 4)),
+                        examples::text_of("%.3f", speed_up(report, found, trials)), std::to_string(trials - ok),
                         examples::text_of("%.0f", found.summary ? found.summary->seconds : 0)});
         measured_kernels here;
-        here.add(*report, found);
+        here.add(report, found);
         marks.push_back(here.row(std::to_string(b + 1)));
-        all.add(*report, found);
+        all.add(report, found);
     }
     marks.push_back(all.row("all"));
     std::printf(

@@ -14,8 +14,9 @@
 
 /// Kernels in batches: each batch is measured with programs of the model that was fine-tuned on the batches before.
 struct iteration {
-    augur::session_options options; ///< kernels, machine and the language model of the beginning
-    std::string folder;             ///< a log a batch; the same call goes on with them
+    augur::session_options
+        options;        ///< kernels, machine, the language model of the beginning, and logs that it learns from as well (`demonstrations`)
+    std::string folder; ///< a log a batch; the same call goes on with them
     std::size_t batches = 4;
     std::size_t programs = 16; ///< of a kernel in its batch
     std::size_t lag = 0;       ///< the latest batches that a model does not know yet; the authors', who train while they measure: 1

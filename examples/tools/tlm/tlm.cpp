@@ -40,7 +40,8 @@ using augur::error;
 struct wishes {
     std::string corpus, model, base, checkpoint;
     std::vector<std::string> networks{"resnet_18", "resnext_50", "mnasnet1_0", "vgg_16", "alexnet", "densenet_121", "gpt2"};
-    std::vector<std::string> left_out{"resnet_50", "mobilenet_v2", "bert_base"};
+    std::vector<std::string> left_out{"resnet_50",           "mobilenet_v2",         "bert_base",
+                                      "bert_base:tokens=64", "bert_base:tokens=256", "bert_base:tokens=384"}; ///< the test networks of `headroom`
     std::vector<std::string> logs;
     std::size_t kernels = 1000, sentences = 100, best = 10;
     std::string numbers = "words", form = "compact", precision = "single";
@@ -210,9 +211,10 @@ augur::result<int> iterate(wishes w) {
     w.batches.options.threads = static_cast<int>(w.threads);
     w.batches.options.demonstrations_best = w.best;
     w.batches.options.demonstrations_weighted = w.weighted;
+    w.batches.options.demonstrations = w.logs;
     const auto logs = measure_batches(w.batches);
     if (!logs) return logs.error();
-    w.logs = *logs;
+    w.logs.insert(w.logs.end(), logs->begin(), logs->end());
     w.left_out.clear(); // all that was measured is learned
     w.corpus = w.batches.folder + "/sentences.bin";
     if (const auto written = sentences_of_logs(w); !written) return written;
@@ -394,12 +396,14 @@ int run(std::string_view command, std::span<char* const> arguments) {
     if (command == "corpus") {
         flags.add_text("out", "FILE", "the corpus, a data-set file", w.corpus);
         flags.add_list("networks", "networks whose kernels, and variants of them, are taken", w.networks);
-        flags.add_list("left-out", "networks none of whose kernels is taken; default resnet_50,mobilenet_v2,bert_base", w.left_out);
+        flags.add_list("left-out", "networks none of whose kernels is taken; default resnet_50, mobilenet_v2, and bert_base of 64 to 384 tokens",
+                       w.left_out);
         flags.add_number("kernels", "N", "kernels; default 1000", w.kernels, 1, 1000000);
         flags.add_number("sentences", "N", "sentences of a kernel; default 100", w.sentences, 1, 1000000);
     } else if (command == "kernels") {
         flags.add_list("networks", "networks whose kernels, and variants of them, are printed", w.networks);
-        flags.add_list("left-out", "networks none of whose kernels is printed; default resnet_50,mobilenet_v2,bert_base", w.left_out);
+        flags.add_list("left-out", "networks none of whose kernels is printed; default resnet_50, mobilenet_v2, and bert_base of 64 to 384 tokens",
+                       w.left_out);
         flags.add_number("kernels", "N", "kernels; default 1000", w.kernels, 1, 100000);
         add_real(flags, "most-gflop", "operations of a kernel at most, in thousand millions; default 2", w.most_gflop, "above 0", is_positive);
     } else if (command == "sentences") {
@@ -436,6 +440,7 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_text("model", "FOLDER", "where the model that knows all batches is written", w.model);
         flags.add_text("work", "FOLDER", "a log a batch; the same command goes on with them", w.batches.folder);
         examples::add_work_flags(flags, "network", w.batches.options.work);
+        flags.add_texts("log", "LOG", "log of other kernels that it learns from as well, from the first batch on; may be given again", w.logs);
         flags.add_number("batches", "N", "default 4", w.batches.batches, 1, 10000);
         flags.add_number("programs", "N", "of a kernel; default 16", w.batches.programs, 1, 100000);
         flags.add_number("lag", "N", "the latest batches that a model does not know yet; default 0", w.batches.lag, 0, 10000);
