@@ -43,6 +43,7 @@
 #include "statistics.hpp"
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
 #include <augur/loopnest/features/nest_row.hpp>
+#include <augur/model/task_normaliser.hpp>
 #include <augur/xgboost/task_normalised_model.hpp>
 #endif
 
@@ -55,7 +56,7 @@ using augur::loopnest::kernel_task;
 
 struct wishes {
     std::vector<std::string> train, test;
-    std::string work, size = "full";
+    std::string work, size = "full", normalised_by = "random";
     std::vector<std::size_t> counts;
     std::size_t trainings = 5, effort = 400, threads = 0;
     int measured_threads = 1; ///< of the kernels in the logs
@@ -189,6 +190,19 @@ augur::result<augur::tlp::trained_model> train_tlp(const wishes& w, const augur:
     return model;
 }
 
+#ifdef AUGUR_EXAMPLES_NEST_MODELS
+/// The features of random schedules of a kernel: what those of a tested kernel are normalised by, too.
+std::vector<float> random_rows(const measured_kernel& k, int cores, augur::loopnest::nest_row& row_of) {
+    std::vector<float> out, row(row_of.columns());
+    augur::loopnest::ansor_options options;
+    options.num_cores = cores;
+    if (const auto space = augur::loopnest::ansor_space::create(k.task.dag(), options))
+        for (const auto& s : augur::sample_schedules(*space, 256, 1))
+            if (row_of(k.task, s, row)) out.insert(out.end(), row.begin(), row.end());
+    return out;
+}
+#endif
+
 constexpr std::array<std::string_view, 4> model_names{"random", "TLP", "trees", "trees and TLP"};
 
 /// What the models of one training have on the tested kernels, by `model_names`; without xgboost there are no trees.
@@ -224,7 +238,8 @@ augur::result<std::vector<shares>> train_and_judge(const wishes& w, const augur:
             labels.push_back(augur::speed_label(k->best(), k->seconds[i]));
         }
         if (labels.empty()) continue;
-        const auto normaliser = augur::task_normaliser::fit(rows, row_of.columns());
+        auto drawn = w.normalised_by == "random" ? random_rows(*k, w.measured_threads, row_of) : std::vector<float>();
+        const auto normaliser = augur::task_normaliser::fit(drawn.empty() ? rows : drawn, row_of.columns());
         if (auto added = samples.add(normaliser, std::move(rows), labels); !added) return added.error();
     }
     auto options = augur::task_normalised_trees::defaults();
@@ -302,7 +317,7 @@ private:
 
 std::string identity_of(const wishes& w, std::span<const measured_kernel* const> learned, std::span<const measured_kernel> tested,
                         std::uint64_t seed) {
-    std::uint64_t hash = augur::fnv1a64(w.size, augur::mix64(w.effort ^ (seed << 32U)));
+    std::uint64_t hash = augur::fnv1a64(w.size + w.normalised_by, augur::mix64(w.effort ^ (seed << 32U)));
     const auto add = [&](const measured_kernel& k) {
         hash = augur::fnv1a64(k.task.workload().text(), hash);
         for (const double s : k.seconds) hash = augur::mix64(hash ^ std::bit_cast<std::uint64_t>(s));
@@ -427,6 +442,11 @@ int main(int argc, char** argv) {
                      1, 1000);
     flags.add_number("effort", "N", "thousands of schedules that a training of TLP sees in all; default 400", w.effort, 1, 1'000'000);
     flags.add_choice("size", {"small", "medium", "full"}, "of TLP; default full, the paper's", w.size);
+    flags.add_choice(
+        "normalised-by", {"random", "records"},
+        "whose statistics normalise the features of a kernel to learn from: 256 random schedules, or its records, as in a search with `nest`;\n"
+        "default random",
+        w.normalised_by);
     flags.add_text("work", "FILE", "where finished trainings are kept; the same command goes on from it; default: nowhere", w.work);
     flags.add_number("threads", "N", "default: all processors", w.threads, 1, 1024);
     flags.add_switch("help", "print this", help);

@@ -55,8 +55,8 @@ TEST_CASE("ranking_tables: other kernels' logs rank a kernel, tested kernels are
                  train, "--threads", "1"}) == 0);
     REQUIRE(run(folder, AUGUR_TUNE_PROGRAM, {"--kernel", tested, "--collect", "32", "--log", test, "--threads", "1"}) == 0);
     std::ofstream(folder / "one_fast.jsonl") << with_one_fast(contents(test));
-    const strings command{"--train", train,           "--test",   test, "--kernels", "1,2", "--trainings", "2", "--size", "small",
-                          "--work",  folder / "work", "--effort", "1",  "--threads", "1"};
+    const strings command{"--train", train,   "--test", folder / "one_fast.jsonl", "--kernels", "1,2", "--trainings", "2",
+                          "--size",  "small", "--work", folder / "work",           "--effort",  "1",   "--threads",   "1"};
     REQUIRE(run(folder, AUGUR_RANKING_TABLES_PROGRAM, command) == 0);
     const auto first = contents(folder / "out"), kept = contents(folder / "work");
     CHECK(contains(first, "2 kernels with 48 schedules to learn from, 1 that are tested are left out; 1 tested kernels with 32 schedules"));
@@ -109,8 +109,8 @@ TEST_CASE("ranking_tables: what is missing or wrong is told") {
     auto record = text.substr(text.find("{\"i\""));
     record.resize(record.find('\n') + 1);
     record.replace(record.find("[1, "), 4, "[7, "); // cores
-    std::ofstream(folder / "other.jsonl") << text << record;
-    CHECK(run(folder, AUGUR_RANKING_TABLES_PROGRAM, {"--train", folder / "other.jsonl", "--test", log}) == 1);
+    std::ofstream(folder / "other.jsonl") << record;
+    CHECK(run(folder, AUGUR_RANKING_TABLES_PROGRAM, {"--train", log, "--train", folder / "other.jsonl", "--test", log}) == 1);
     CHECK(contains(contents(folder / "err"), "expected records of one machine"));
 }
 

@@ -56,14 +56,12 @@ std::vector<std::size_t> measured_guides(std::span<const kernel_record> records)
 /// Whether a guide may end before its trials are used up, as nothing more is written or fits; a kernel then keeps what it has.
 bool ends_early(const guide& g) { return g.strategy == all_transfers || std::find(writers.begin(), writers.end(), g.strategy) != writers.end(); }
 
-/// The trials of a guide that all records have, or the most of them for one that ends early.
+/// The trials of a guide that all records have; of one that ends early those that it may have.
 std::size_t trials_of(std::span<const kernel_record> records, std::size_t g) {
-    std::size_t least = guides[g].trials, most = 0;
-    for (const auto& r : records) {
-        least = (std::min)(least, r.searches[g].latencies.size());
-        most = (std::max)(most, r.searches[g].latencies.size());
-    }
-    return ends_early(guides[g]) ? (std::min)(most, guides[g].trials) : least;
+    std::size_t least = guides[g].trials;
+    if (ends_early(guides[g])) return least;
+    for (const auto& r : records) least = (std::min)(least, r.searches[g].latencies.size());
+    return least;
 }
 
 /// Whether something tells hard kernels from easy ones.
