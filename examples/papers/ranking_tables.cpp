@@ -20,7 +20,6 @@
 
 #include <augur/core/hash.hpp>
 #include <augur/core/json_writer.hpp>
-#include <augur/core/number.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/dataset/builder.hpp>
 #include <augur/io/ansor_dataset.hpp>
@@ -427,17 +426,7 @@ int main(int argc, char** argv) {
     bool help = false;
     flags.add_texts("train", "LOG", "tuning log of this machine to learn from; may be given again", w.train);
     flags.add_texts("test", "LOG", "tuning log whose kernels are ranked, and left out of the learning; may be given again", w.test);
-    flags.add("kernels", "N,...", "numbers of kernels to learn from; default 37,75,150,300", [&](std::string_view text) -> augur::result<void> {
-        w.counts.clear();
-        for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
-            end = (std::min)(text.find(',', at), text.size());
-            const auto n = augur::parse_int(text.substr(at, end - at));
-            if (!n || *n < 1 || *n > 1'000'000)
-                return error{errc::invalid_argument, "expected numbers of at least 1, got '" + examples::shown(text.substr(at, end - at)) + "'"};
-            w.counts.push_back(static_cast<std::size_t>(*n));
-        }
-        return {};
-    });
+    flags.add_counts("kernels", "numbers of kernels to learn from; default 37,75,150,300", w.counts);
     flags.add_number("trainings", "N", "of each model on each number of kernels, each with a seed and a draw of the kernels; default 5", w.trainings,
                      1, 1000);
     flags.add_number("effort", "N", "thousands of schedules that a training of TLP sees in all; default 400", w.effort, 1, 1'000'000);

@@ -112,6 +112,22 @@ public:
         });
     }
 
+    /// Whole numbers of at least 1 with commas between them, which replace the default.
+    void add_counts(std::string name, std::string help, std::vector<std::size_t>& to) {
+        add(std::move(name), "N,...", std::move(help), [&to](std::string_view text) -> augur::result<void> {
+            to.clear();
+            for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
+                end = (std::min)(text.find(',', at), text.size());
+                const auto n = augur::parse_int(text.substr(at, end - at));
+                if (!n || *n < 1 || *n > 10'000'000)
+                    return augur::error{augur::errc::invalid_argument,
+                                        "expected numbers of at least 1, got '" + shown(text.substr(at, end - at)) + "'"};
+                to.push_back(static_cast<std::size_t>(*n));
+            }
+            return {};
+        });
+    }
+
     /// Reads all arguments (without the program's name).
     [[nodiscard]] augur::result<void> parse(std::span<char* const> arguments) {
         for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include <augur/core/number.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/nn/types.hpp>
 #include <augur/target/machine.hpp>
@@ -105,19 +104,6 @@ augur::result<int> run(wishes w) {
     return examples::done;
 }
 
-augur::result<void> read_counts(std::string_view text, std::vector<std::size_t>& counts) {
-    counts.clear();
-    for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
-        end = (std::min)(text.find(',', at), text.size());
-        const auto n = augur::parse_int(text.substr(at, end - at));
-        if (!n || *n < 1 || *n > 10'000'000)
-            return augur::error{augur::errc::invalid_argument,
-                                "expected numbers of at least 1, got '" + examples::shown(text.substr(at, end - at)) + "'"};
-        counts.push_back(static_cast<std::size_t>(*n));
-    }
-    return {};
-}
-
 /// A model and a training of a few seconds, where nothing else was asked for.
 void make_quick(const examples::flag_set& flags, wishes& w) {
     const auto set = [&](const char* flag, auto& to, auto value) {
@@ -143,8 +129,7 @@ int main(int argc, char** argv) {
     examples::flag_set flags;
     bool help = false;
     flags.add_text("data", "FOLDER", "has ansor-x86-24core/ and task-dags.jsonl.gz; default: the variable AUGUR_DATA, else ../shared/data", w.data);
-    flags.add("sentences", "N,...", "numbers of sentences to learn from, a model each; default 1000,10000,40000",
-              [&](std::string_view text) { return read_counts(text, w.counts); });
+    flags.add_counts("sentences", "numbers of sentences to learn from, a model each; default 1000,10000,40000", w.counts);
     flags.add_number("fastest", "N", "percent of the records of a task, the fastest ones, that sentences are drawn from; default 10", w.fastest, 1,
                      100);
     flags.add_choice("numbers", {"words", "factors"}, "numbers as words or as prime factors; default factors: no extent is unknown", w.numbers);
