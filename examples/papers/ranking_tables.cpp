@@ -120,6 +120,7 @@ augur::result<std::vector<measured_kernel>> read_kernels(std::span<const std::st
             }
         }
         if (reader->summary().bad > 0) std::fprintf(stderr, "%s: %zu damaged lines are passed over\n", path.c_str(), reader->summary().bad);
+        if (reader->summary().torn) std::fprintf(stderr, "%s: the last record is cut off and is passed over\n", path.c_str());
     }
     std::erase_if(out, [](const measured_kernel& k) { return k.seconds.empty() || !std::isfinite(k.best()); });
     return out;
