@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <augur/core/hash.hpp>
+#include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/dataset/builder.hpp>
@@ -37,8 +38,8 @@
 
 #include "executor.hpp"
 #include "flags.hpp"
+#include "keyed_results.hpp"
 #include "program.hpp"
-#include "result_lines.hpp"
 #include "statistics.hpp"
 #ifdef AUGUR_EXAMPLES_NEST_MODELS
 #include <augur/loopnest/features/nest_row.hpp>
@@ -263,43 +264,12 @@ augur::result<std::vector<shares>> train_and_judge(const wishes& w, const augur:
     return out;
 }
 
-/// The results of one training, in a file that the same command goes on with.
-class result_file {
-public:
-    static augur::result<result_file> open(const std::string& path) {
-        result_file out;
-        if (path.empty()) return out;
-        auto lines = examples::result_lines::open(path, "ranking_tables", [&](augur::json_reader& in) -> augur::result<void> {
-            std::string_view key;
-            std::string identity;
-            std::vector<shares> all;
-            in.begin_object();
-            while (in.next_member(key)) {
-                if (key == "identity") in.read(identity);
-                else if (key == "shares" && in.begin_array()) {
-                    while (in.next_element() && in.begin_array()) {
-                        std::vector<double> flat;
-                        while (in.next_element()) in.read(flat.emplace_back());
-                        shares& one = all.emplace_back(flat.size() / 2);
-                        for (std::size_t i = 0; i < 2 * one.size(); ++i) one[i / 2][i % 2] = flat[i];
-                    }
-                } else in.fail(errc::parse, "expected a member of a result, got '" + std::string(key.substr(0, 40)) + "'");
-            }
-            if (!in.finish()) return in.error();
-            out.known_.insert_or_assign(std::move(identity), std::move(all));
-            return {};
-        });
-        if (!lines) return lines.error();
-        out.lines_ = *std::move(lines);
-        return out;
-    }
-    [[nodiscard]] const std::vector<shares>* find(const std::string& identity) const {
-        const auto at = known_.find(identity);
-        return at == known_.end() ? nullptr : &at->second;
-    }
-    augur::result<void> add(const std::string& identity, const std::vector<shares>& all) {
-        std::string text;
-        augur::json_writer out(text);
+/// A line of the file of results: a training.
+struct result_format {
+    using key_type = std::string;           ///< `identity_of`
+    using value_type = std::vector<shares>; ///< of `train_and_judge`
+    static constexpr const char* program = "ranking_tables";
+    static void write(augur::json_writer& out, const std::string& identity, const std::vector<shares>& all) {
         out.begin_object().key("identity").value(identity).key("shares").begin_array();
         for (const auto& one : all) {
             out.begin_array();
@@ -307,13 +277,25 @@ public:
             out.end_array();
         }
         out.end_array().end_object();
-        return lines_.add(std::move(text));
     }
-
-private:
-    examples::result_lines lines_;
-    std::map<std::string, std::vector<shares>> known_;
+    static void read(augur::json_reader& in, std::string& identity, std::vector<shares>& all) {
+        std::string_view key;
+        in.begin_object();
+        while (in.next_member(key)) {
+            if (key == "identity") in.read(identity);
+            else if (key == "shares" && in.begin_array()) {
+                while (in.next_element() && in.begin_array()) {
+                    std::vector<double> flat;
+                    while (in.next_element()) in.read(flat.emplace_back());
+                    shares& one = all.emplace_back(flat.size() / 2);
+                    for (std::size_t i = 0; i < 2 * one.size(); ++i) one[i / 2][i % 2] = flat[i];
+                }
+            } else examples::refuse_member(in, key);
+        }
+    }
 };
+/// The results of trainings, in a file that the same command goes on with.
+using result_file = examples::keyed_results<result_format>;
 
 std::string identity_of(const wishes& w, std::span<const measured_kernel* const> learned, std::span<const measured_kernel> tested,
                         std::uint64_t seed) {

@@ -140,17 +140,17 @@ TEST_CASE("metatune_tables: rows are read again as they were, and only for the t
     auto first = metatune_tables::result_file::open(folder / "results.jsonl");
     REQUIRE(first);
     CHECK(first->find(identity) == nullptr);
-    REQUIRE(first->add(identity, "a title", rows));
+    REQUIRE(first->add(identity, {"a title", rows}));
     const auto again = metatune_tables::result_file::open(folder / "results.jsonl");
     REQUIRE(again);
     const auto* const found = again->find(identity);
     REQUIRE(found != nullptr);
-    REQUIRE(found->size() == rows.size());
+    REQUIRE(found->rows.size() == rows.size());
     const auto same = [](const metatune_tables::scores& a, const metatune_tables::scores& b) {
         return a.mse == b.mse && a.mse_fast == b.mse_fast && a.spearman == b.spearman;
     };
     for (const auto& [from, row] : rows) {
-        const auto& other = found->at(from);
+        const auto& other = found->rows.at(from);
         CHECK(std::equal(row.held_out.begin(), row.held_out.end(), other.held_out.begin(), other.held_out.end(), same));
         CHECK(std::equal(row.test.begin(), row.test.end(), other.test.begin(), other.test.end(), same));
     }

@@ -165,9 +165,9 @@ augur::result<by_shots> adapt_to_all(const wishes& w, const network_variant& net
             std::fprintf(stderr, "%s: training and adapting\n", title.c_str());
             auto rows = adapt_all(on, plan, how, threads);
             if (!rows) return rows.error();
-            if (auto added = kept.add(identity, title, *std::move(rows)); !added) return added.error();
+            if (auto added = kept.add(identity, {title, *std::move(rows)}); !added) return added.error();
         }
-        out[k] = *kept.find(identity);
+        out[k] = kept.find(identity)->rows;
     }
     return out;
 }

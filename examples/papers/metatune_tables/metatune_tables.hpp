@@ -8,19 +8,20 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/json_writer.hpp>
 #include <augur/metatune.hpp>
 
 #include "adaptation.hpp"
 #include "cleaning.hpp"
 #include "executor.hpp"
-#include "result_lines.hpp"
+#include "keyed_results.hpp"
 
 namespace metatune_tables {
 
@@ -128,20 +129,19 @@ augur::result<adapted_rows> adapt_all(const device_tasks& on, const training_pla
 /// Names all that `adapt_all` depends on.
 std::string identity_of(const device_tasks& on, const training_plan& plan, const adaptation& how);
 
-/// The rows of a work folder, a line for each call of `adapt_all`.
-class result_file {
-public:
-    /// An empty path: nothing is there, and nothing is kept.   Errors: io; parse (a line that has no rows).
-    static augur::result<result_file> open(const std::string& path);
-    /// Null: they are not there yet.
-    [[nodiscard]] const adapted_rows* find(const std::string& identity) const;
-    /// Keeps rows; their title is for people.
-    augur::result<void> add(const std::string& identity, std::string_view title, adapted_rows rows);
-
-private:
-    examples::result_lines lines_;
-    std::map<std::string, adapted_rows, std::less<>> rows_;
+/// A line of the file of results: a call of `adapt_all`.
+struct result_format {
+    struct value_type {
+        std::string title; ///< for people
+        adapted_rows rows;
+    };
+    using key_type = std::string; ///< `identity_of`
+    static constexpr const char* program = "metatune_tables";
+    static void write(augur::json_writer& out, const std::string& identity, const value_type& of);
+    static void read(augur::json_reader& in, std::string& identity, value_type& of);
 };
+/// The rows of a work folder.
+using result_file = examples::keyed_results<result_format>;
 
 } // namespace metatune_tables
 

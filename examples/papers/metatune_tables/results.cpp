@@ -11,8 +11,6 @@
 #include <vector>
 
 #include <augur/core/hash.hpp>
-#include <augur/core/json.hpp>
-#include <augur/core/json_writer.hpp>
 #include <augur/core/random_engine.hpp>
 
 #include "console.hpp"
@@ -21,7 +19,7 @@ namespace metatune_tables {
 
 namespace {
 
-void write(augur::json_writer& out, std::string_view key, std::span<const scores> all) {
+void write_scores(augur::json_writer& out, std::string_view key, std::span<const scores> all) {
     out.key(key).begin_array();
     for (const scores& s : all) out.value(s.mse).value(s.mse_fast).value(s.spearman);
     out.end_array();
@@ -52,7 +50,7 @@ void read_row(augur::json_reader& in, adapted_rows& out) {
             const auto held_out = read_scores(in);
             if (held_out.size() == row.held_out.size()) std::copy(held_out.begin(), held_out.end(), row.held_out.begin());
             else in.fail(augur::errc::parse, "expected " + std::to_string(row.held_out.size()) + " scores, got " + std::to_string(held_out.size()));
-        } else in.fail(augur::errc::parse, "expected a member of a row, got '" + std::string(key.substr(0, 40)) + "'");
+        } else examples::refuse_member(in, key, "row");
     }
     const auto at = std::find(start_names.begin(), start_names.end(), start_name);
     if (at == start_names.end()) in.fail(augur::errc::parse, "expected the name of a start, got '" + start_name.substr(0, 40) + "'");
@@ -81,51 +79,29 @@ std::string identity_of(const device_tasks& on, const training_plan& plan, const
     return examples::text_of("%016llx", static_cast<unsigned long long>(hash));
 }
 
-augur::result<result_file> result_file::open(const std::string& path) {
-    result_file out;
-    if (path.empty()) return out;
-    auto lines = examples::result_lines::open(path, "metatune_tables", [&](augur::json_reader& in) -> augur::result<void> {
-        std::string_view key;
-        std::string identity, title;
-        adapted_rows rows;
-        in.begin_object();
-        while (in.next_member(key)) {
-            if (key == "identity") in.read(identity);
-            else if (key == "title") in.read(title);
-            else if (key == "rows" && in.begin_array()) {
-                while (in.next_element()) read_row(in, rows);
-            } else in.fail(augur::errc::parse, "expected a member of a result, got '" + std::string(key.substr(0, 40)) + "'");
-        }
-        if (in.finish() && rows.size() != start_names.size())
-            in.fail(augur::errc::parse, "expected " + std::to_string(start_names.size()) + " rows, got " + std::to_string(rows.size()));
-        if (!in.ok()) return in.error();
-        out.rows_.insert_or_assign(std::move(identity), std::move(rows));
-        return {};
-    });
-    if (!lines) return lines.error();
-    out.lines_ = *std::move(lines);
-    return out;
-}
-
-const adapted_rows* result_file::find(const std::string& identity) const {
-    const auto at = rows_.find(identity);
-    return at == rows_.end() ? nullptr : &at->second;
-}
-
-augur::result<void> result_file::add(const std::string& identity, std::string_view title, adapted_rows rows) {
-    std::string text;
-    augur::json_writer out(text);
-    out.begin_object().key("identity").value(identity).key("title").value(title).key("rows").begin_array();
-    for (const auto& [from, row] : rows) {
+void result_format::write(augur::json_writer& out, const std::string& identity, const value_type& of) {
+    out.begin_object().key("identity").value(identity).key("title").value(of.title).key("rows").begin_array();
+    for (const auto& [from, row] : of.rows) {
         out.begin_object().key("start").value(name_of(from));
-        write(out, "held_out", row.held_out);
-        write(out, "test", row.test);
+        write_scores(out, "held_out", row.held_out);
+        write_scores(out, "test", row.test);
         out.end_object();
     }
     out.end_array().end_object();
-    if (auto added = lines_.add(std::move(text)); !added) return added;
-    rows_.insert_or_assign(identity, std::move(rows));
-    return {};
+}
+
+void result_format::read(augur::json_reader& in, std::string& identity, value_type& of) {
+    std::string_view key;
+    in.begin_object();
+    while (in.next_member(key)) {
+        if (key == "identity") in.read(identity);
+        else if (key == "title") in.read(of.title);
+        else if (key == "rows" && in.begin_array()) {
+            while (in.next_element()) read_row(in, of.rows);
+        } else examples::refuse_member(in, key);
+    }
+    if (in.finish() && of.rows.size() != start_names.size())
+        in.fail(augur::errc::parse, "expected " + std::to_string(start_names.size()) + " rows, got " + std::to_string(of.rows.size()));
 }
 
 } // namespace metatune_tables

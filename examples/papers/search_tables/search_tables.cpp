@@ -102,7 +102,7 @@ network_plan quick_plan() {
 int run(const wishes& w) {
     std::error_code code;
     std::filesystem::create_directories(w.work, code);
-    auto results = result_file::open(w.work + "/results.jsonl", w.trials, w.trainings);
+    auto results = open_results(w.work + "/results.jsonl", w.trials, w.trainings);
     if (!results) return examples::complain("search_tables", results.error(), examples::misuse);
     auto threads = examples::make_executor(w.threads);
     std::vector<device_records> devices;
@@ -142,7 +142,7 @@ int run(const wishes& w) {
                 if (!applies(devices[d], t, search)) continue;
                 for (std::uint64_t seed = 1; seed <= distinct_seeds(search, w.seeds, w.trainings); ++seed) {
                     result_key key{devices[d].device, devices[d].tasks[t].name, search, first_round_of(search, w.first_round), seed};
-                    if (!results->has(key)) jobs.push_back({d, t, search, seed});
+                    if (results->find(key) == nullptr) jobs.push_back({d, t, search, seed});
                     planned.insert(std::move(key));
                 }
             }
@@ -163,8 +163,9 @@ int run(const wishes& w) {
             return;
         }
         const auto errors = errors_of(curve, task.optimum);
-        if (auto added = results->add({devices[d].device, task.name, search, seed, w.trials, first_round, w.trainings, task.optimum, curve.proposing,
-                                       std::move(curve.best), curve.seconds.empty() ? 0 : curve.seconds.back(), errors});
+        const result_key key{devices[d].device, task.name, search, first_round, seed};
+        if (auto added = results->add(key, {devices[d].device, task.name, search, seed, w.trials, first_round, w.trainings, task.optimum,
+                                            curve.proposing, std::move(curve.best), curve.seconds.empty() ? 0 : curve.seconds.back(), errors});
             !added) {
             failed = added.error();
             examples::stop_requested() = true;

@@ -21,14 +21,16 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/json_writer.hpp>
 #include <augur/metatune/cost_model.hpp>
 #include <augur/metatune/training.hpp>
 #include <augur/schedule/autotvm_config.hpp>
 
 #include "cleaning.hpp"
 #include "executor.hpp"
+#include "keyed_results.hpp"
 #include "recorded.hpp"
-#include "result_lines.hpp"
 
 // ---- recordings.cpp
 
@@ -164,20 +166,19 @@ struct search_result {
 using result_key = std::tuple<std::string, std::string, std::string, std::size_t, std::uint64_t>;
 inline result_key key_of(const search_result& r) { return {r.device, r.task, r.search, r.first_round, r.seed}; }
 
-/// The results of a work folder: a file with one line each. A line that was cut off by a kill is left out and said.
-class result_file {
-public:
-    /// Errors: io; parse (a line that is no result); invalid_argument (a result with another number of trials, or one of a search with a network and
-    /// another number of trainings).
-    static augur::result<result_file> open(const std::string& path, std::size_t trials, std::size_t trainings);
-    [[nodiscard]] bool has(const result_key& key) const { return results_.contains(key); }
-    augur::result<void> add(search_result r);
-    [[nodiscard]] const std::map<result_key, search_result>& all() const { return results_; }
-
-private:
-    examples::result_lines lines_;
-    std::map<result_key, search_result> results_;
+/// A line of the file of results: a search.
+struct result_format {
+    using key_type = result_key;
+    using value_type = search_result;
+    static constexpr const char* program = "search_tables";
+    static void write(augur::json_writer& out, const result_key& key, const search_result& r);
+    static void read(augur::json_reader& in, result_key& key, search_result& r);
 };
+/// The results of a work folder.
+using result_file = examples::keyed_results<result_format>;
+/// Errors: those of `result_file::open`; invalid_argument (a result with another number of trials, or one of a search with a network and another
+/// number of trainings).
+augur::result<result_file> open_results(std::string path, std::size_t trials, std::size_t trainings);
 
 // ---- tables.cpp
 

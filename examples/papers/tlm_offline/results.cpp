@@ -3,11 +3,8 @@
 
 #include <bit>
 #include <string_view>
-#include <utility>
 
 #include <augur/core/hash.hpp>
-#include <augur/core/json.hpp>
-#include <augur/core/json_writer.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/space/walk.hpp>
 
@@ -47,48 +44,28 @@ std::string identity_of(const wishes& w, const material& m, std::size_t count) {
     return examples::text_of("%016llx", static_cast<unsigned long long>(hash));
 }
 
-augur::result<result_file> result_file::open(const std::string& path) {
-    result_file out;
-    if (path.empty()) return out;
-    auto lines = examples::result_lines::open(path, "tlm_offline", [&](augur::json_reader& in) -> augur::result<void> {
-        std::string_view key;
-        std::string identity;
-        std::vector<double> flat;
-        in.begin_object();
-        while (in.next_member(key)) {
-            if (key == "identity") in.read(identity);
-            else if (key == "numbers" && in.begin_array()) {
-                while (in.next_element()) in.read(flat.emplace_back());
-            } else in.fail(augur::errc::parse, "expected a member of a result, got '" + std::string(key.substr(0, 40)) + "'");
-        }
-        model_result one;
-        std::size_t n = 0;
-        each_number(one, [&](double& x) {
-            if (n < flat.size()) x = flat[n];
-            ++n;
-        });
-        if (flat.size() != n) in.fail(augur::errc::parse, "expected " + std::to_string(n) + " numbers, got " + std::to_string(flat.size()));
-        if (!in.finish()) return in.error();
-        out.known_.insert_or_assign(std::move(identity), one);
-        return {};
-    });
-    if (!lines) return lines.error();
-    out.lines_ = *std::move(lines);
-    return out;
-}
-
-const model_result* result_file::find(const std::string& identity) const {
-    const auto at = known_.find(identity);
-    return at == known_.end() ? nullptr : &at->second;
-}
-
-augur::result<void> result_file::add(const std::string& identity, const model_result& one) const {
-    std::string text;
-    augur::json_writer out(text);
+void result_format::write(augur::json_writer& out, const std::string& identity, const model_result& one) {
     out.begin_object().key("identity").value(identity).key("numbers").begin_array();
     each_number(one, [&](double x) { out.value(x); });
     out.end_array().end_object();
-    return lines_.add(std::move(text));
+}
+
+void result_format::read(augur::json_reader& in, std::string& identity, model_result& one) {
+    std::string_view key;
+    std::vector<double> flat;
+    in.begin_object();
+    while (in.next_member(key)) {
+        if (key == "identity") in.read(identity);
+        else if (key == "numbers" && in.begin_array()) {
+            while (in.next_element()) in.read(flat.emplace_back());
+        } else examples::refuse_member(in, key);
+    }
+    std::size_t n = 0;
+    each_number(one, [&](double& x) {
+        if (n < flat.size()) x = flat[n];
+        ++n;
+    });
+    if (flat.size() != n) in.fail(augur::errc::parse, "expected " + std::to_string(n) + " numbers, got " + std::to_string(flat.size()));
 }
 
 } // namespace tlm_offline

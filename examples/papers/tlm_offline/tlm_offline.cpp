@@ -53,7 +53,7 @@ void add_baselines(text_table& rows, const material& m, std::uint64_t seed) {
 }
 
 /// The result of a model of `n` sentences: that of the file, else of a training.
-augur::result<model_result> result_of(const wishes& w, const material& m, std::size_t n, const result_file& results, examples::executor& threads) {
+augur::result<model_result> result_of(const wishes& w, const material& m, std::size_t n, result_file& results, examples::executor& threads) {
     const auto identity = identity_of(w, m, n);
     if (const auto* known = results.find(identity)) return *known;
     const auto checkpoint = w.work.empty() ? std::string() : w.work + "." + identity + ".checkpoint";
@@ -67,7 +67,7 @@ augur::result<model_result> result_of(const wishes& w, const material& m, std::s
 }
 
 augur::result<int> run(wishes w) {
-    const auto results = result_file::open(w.work);
+    auto results = result_file::open(w.work);
     if (!results) return results.error();
     auto threads = examples::make_executor(w.threads);
     const auto tasks = w.quick ? made_up_tasks(w) : read_tasks(w, threads);

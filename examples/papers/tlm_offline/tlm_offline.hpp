@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +17,8 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/json.hpp>
+#include <augur/core/json_writer.hpp>
 #include <augur/dataset/dataset.hpp>
 #include <augur/dataset/top_k.hpp>
 #include <augur/loopnest/ir/dag.hpp>
@@ -31,7 +32,7 @@
 #include <augur/tlm/vocabulary.hpp>
 
 #include "executor.hpp"
-#include "result_lines.hpp"
+#include "keyed_results.hpp"
 
 namespace tlm_offline {
 
@@ -163,19 +164,16 @@ augur::result<model_result> train_and_judge(const wishes& w, const material& m, 
 /// Of all that decides the result of a model.
 std::string identity_of(const wishes& w, const material& m, std::size_t count);
 
-/// The results of finished models, in a file that the same command goes on with.
-class result_file {
-public:
-    /// An empty path: nothing is there, and nothing is kept.   Errors: io; parse (a line that is no result).
-    static augur::result<result_file> open(const std::string& path);
-    /// Null: the file did not have it when it was opened.
-    [[nodiscard]] const model_result* find(const std::string& identity) const;
-    augur::result<void> add(const std::string& identity, const model_result& one) const;
-
-private:
-    examples::result_lines lines_;
-    std::map<std::string, model_result> known_;
+/// A line of the file of results: a model.
+struct result_format {
+    using key_type = std::string; ///< `identity_of`
+    using value_type = model_result;
+    static constexpr const char* program = "tlm_offline";
+    static void write(augur::json_writer& out, const std::string& identity, const model_result& one);
+    static void read(augur::json_reader& in, std::string& identity, model_result& one);
 };
+/// The results of finished models, in a file that the same command goes on with.
+using result_file = examples::keyed_results<result_format>;
 
 } // namespace tlm_offline
 
