@@ -21,7 +21,7 @@
 
 #include <doctest/doctest.h>
 
-inline constexpr std::array<std::string_view, 38> small_kernels{
+inline constexpr std::array<std::string_view, 40> small_kernels{
     "dense:m=5,n=7,k=11,bias,relu",
     "dense:m=1,n=13,k=16",
     "matmul:m=8,n=6,k=9",
@@ -55,6 +55,8 @@ inline constexpr std::array<std::string_view, 38> small_kernels{
     "conv2d_winograd:n=1,h=6,w=5,c=3,f=4,pad=1,tile=4,layout=nhwc,bias,relu",
     "conv2d_winograd:n=2,h=3,w=5,c=2,f=3,pad=1x0,tile=2,layout=nchw",
     "batch_matmul:b=2,m=5,n=6,k=7,transa=1",
+    "batch_matmul:b=2,m=1,n=9,k=37,transb=1",
+    "batch_matmul:b=3,m=4,n=5,k=16,transb=1",
     "softmax:m=3,n=5,inner=7",
     "reduce_mean:m=3,n=11,inner=5",
     "depthwise_conv2d:n=1,h=6,w=14,c=4,k=3,stride=1,pad=1,layout=nchw,bias", // buffers end where a vector does, rows do not

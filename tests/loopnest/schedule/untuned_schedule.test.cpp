@@ -71,6 +71,12 @@ TEST_CASE("untuned schedule: results of a convolution stay in registers, its lan
     CHECK(copied.find("512, [1, 1, 64], 1]") != std::string::npos);
     const auto few_rows = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=32,n=64,k=64"), 2));
     CHECK(few_rows.find("32, [1, 1, 8], 1]") != std::string::npos); // so that two threads have four tiles each
+    for (const auto& code : {c_options{}, avx2}) {
+        const auto one_row = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=1,n=128,k=64"), 2, code)); // a token on the keys before it
+        CHECK(one_row.find("128, [1, 1, 1], 1]") != std::string::npos);                                      // each product is a sum over lanes
+        const auto values = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=1,n=128,k=64,transb=0"), 2, code));
+        CHECK(values.find("128, [1, 1, 1], 1]") == std::string::npos); // its lanes are results
+    }
     const auto uneven = to_json(untuned_schedule(*dag_of("conv2d:h=23,w=23,c=67,f=71,k=3,pad=1"), 2, avx2));
     CHECK(uneven.find("71, [1, 1, 24], 1]") != std::string::npos); // no multiple of a vector up to 16 divides with little padding
     const auto unrolled = [&](const char* kernel) {

@@ -109,6 +109,11 @@ private:
                 // few filters would fill a quarter of the lanes: each is a sum of its own, whose steps are the lanes
                 if (k == 1 && roles.filter[a] && space[a] <= few_filters && roles.steps_adjacent > 0 && roles.steps_adjacent % vector == 0)
                     out[a] = {1, 1};
+                // so would lanes whose elements lie a row of the operand apart, if few rows share them
+                if (k == 1 && roles.along_steps[a] && sharing(space, roles, a) <= few_filters) {
+                    out[a] = {1, 1};
+                    return out;
+                }
             } else if (rows == space.size()) {
                 rows = a;
             }
@@ -157,13 +162,23 @@ private:
         std::vector<bool> filter;        ///< axes that index the constant operand and not the other, unlike the channels of a depthwise convolution
         std::vector<std::int64_t> group; ///< of axes that are groups of filters: filters of one group; else 0
         std::vector<int> readers;        ///< of axes: the reads of a product that depend on it
+        std::vector<bool> along_steps;   ///< axes that index an operand, no constant, which is adjacent along a reduce axis of a vector or more
         std::size_t operands = 0, constants = 0;
         std::int64_t steps_adjacent = 0; ///< extent of the reduce axis along which the operand that is no constant is adjacent; 0: it is not
     };
 
+    /// The results that read the same elements of the operand along axis `a`.
+    [[nodiscard]] static std::int64_t sharing(const std::vector<std::int64_t>& space, const reduction_roles& roles, std::size_t a) {
+        std::int64_t n = 1;
+        for (std::size_t b = 0; b < space.size(); ++b)
+            if (b != a && roles.readers[b] < 2) n *= space[b];
+        return n;
+    }
+
     /// What the reductions with these axes read.
     [[nodiscard]] reduction_roles roles_of(const std::vector<std::int64_t>& space) const {
-        reduction_roles out{std::vector<bool>(space.size(), false), std::vector<std::int64_t>(space.size(), 0), std::vector<int>(space.size(), 0)};
+        reduction_roles out{std::vector<bool>(space.size(), false), std::vector<std::int64_t>(space.size(), 0), std::vector<int>(space.size(), 0),
+                            std::vector<bool>(space.size(), false)};
         auto both = out.filter;
         each_reduction(space, [&](const auto& op) {
             std::vector<int> readers(space.size(), 0);
@@ -174,9 +189,11 @@ private:
                 if (n.op != expr_op::read) return;
                 const auto from = dag_.index_of(static_cast<int>(n.integer));
                 const bool constant = is_constant(from);
+                std::int64_t adjacent = 0; // extent of the reduce axis along which the read is adjacent
                 if (!constant && !n.operands.empty() && n.operands.back()->op == expr_op::axis && !has_inserted_zeros(from))
                     if (const auto step = n.operands.back()->integer - static_cast<std::int64_t>(space.size()); step >= 0)
-                        out.steps_adjacent = op.reduce_axes[static_cast<std::size_t>(step)].extent;
+                        adjacent = op.reduce_axes[static_cast<std::size_t>(step)].extent;
+                if (adjacent > 0) out.steps_adjacent = adjacent;
                 std::set<std::size_t> axes;
                 for (const auto& index : n.operands) {
                     walk(index, [&](const expr_node& x) {
@@ -191,7 +208,10 @@ private:
                             if (const auto a = space_axis(x.operands[0], space); a < space.size()) out.group[a] = x.operands[1]->integer;
                         });
                 }
-                for (const auto a : axes) ++readers[a];
+                for (const auto a : axes) {
+                    ++readers[a];
+                    if (adjacent >= code_.vector_floats) out.along_steps[a] = true;
+                }
             });
             for (std::size_t a = 0; a < space.size(); ++a) out.readers[a] = (std::max)(out.readers[a], readers[a]);
         });
@@ -276,7 +296,8 @@ inline std::uint64_t untuned_unroll(const ansor_cursor& cursor, const decision& 
 } // namespace detail
 
 /// A schedule without any measurement, from `ansor_space` by rules: the first likely sketch that factors no reduction; tiles of up to 64 lanes and 8
-/// rows (one filter where there are up to four, and the lanes run along the reduction); up to 64 steps of each reduce axis inside them; padding inlined,
+/// rows (one filter where there are up to four, or one column of a product of up to four rows whose operand is adjacent along the reduction: there the
+/// lanes run along it); up to 64 steps of each reduce axis inside them; padding inlined,
 /// other stages in the outermost loop of their readers; 16 steps unrolled; loops parallel until there are 16 iterations for each of `cores`. The vectors
 /// are those of `code`. With fewer than 32 vector registers the tile of a product has four vectors (two along filters, and if both operands may be copied)
 /// and 16 rows, and short sums of products are unrolled. Up to 64 rows share the copy of an operand, as many as leave four tiles for each of `cores`.
