@@ -6,6 +6,7 @@
 /// Replay of many schedules on one kernel. Schedules that differ in split lengths alone have one structure, which is checked once.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,10 +46,10 @@ public:
     [[nodiscard]] std::uint64_t hash() const {
         std::uint64_t state = list_->steps.size();
         for (std::size_t k = 0; k < list_->steps.size(); ++k) {
-            state = mix64(state ^ list_->steps[k].index());
+            add(state, static_cast<std::int64_t>(list_->steps[k].index()));
             visit_step(list_->steps[k], [&](const auto& step) { add(state, step, k < fixed_); });
         }
-        return state;
+        return mix64(state);
     }
 
     friend bool operator==(const step_skeleton& a, const step_skeleton& b) {
@@ -76,10 +77,11 @@ private:
     static bool same(const pragma_step& a, const pragma_step& b) noexcept {
         return a.stage == b.stage && a.iter == b.iter && (a.text == b.text || (loop_state::unroll_steps(a.text) && loop_state::unroll_steps(b.text)));
     }
-    static void add(std::uint64_t& state, std::int64_t n) { state = mix64(state ^ static_cast<std::uint64_t>(n)); }
+    /// A rotation and a multiplication a number; `hash` mixes the bits once, at the end.
+    static void add(std::uint64_t& state, std::int64_t n) { state = (std::rotl(state, 23) ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15ULL; }
     static void add(std::uint64_t& state, bool b) { add(state, std::int64_t{b}); }
     static void add(std::uint64_t& state, loop_annotation a) { add(state, static_cast<std::int64_t>(a)); }
-    static void add(std::uint64_t& state, const std::string& text) { state = mix64(state ^ fnv1a64(text)); }
+    static void add(std::uint64_t& state, const std::string& text) { add(state, static_cast<std::int64_t>(fnv1a64(text))); }
     static void add(std::uint64_t& state, const std::vector<std::int64_t>& list) {
         add(state, static_cast<std::int64_t>(list.size()));
         for (const auto n : list) add(state, n);
