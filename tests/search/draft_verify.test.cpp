@@ -90,6 +90,22 @@ TEST_CASE("draft_then_verify: of the drafted points the verifier's best are prop
     CHECK(verifier.asked == 128);
 }
 
+TEST_CASE("draft_then_verify: the draft scores a point once, the verifier the whole pool each time") {
+    const toy::grid grid;
+    counting_scorer draft{-1}, verifier{1};
+    verified_search search(augur::random_search(), draft, {.drafted = 8, .pool = 64, .draft_share = 0.25}); // draws 32 points and scores none of them
+    augur::random_engine rng(6);
+    for (int round = 0; round < 3; ++round) REQUIRE(search.propose(grid, verifier, 4, rng)->size() == 4);
+    CHECK(draft.asked == 3 * 32);
+    CHECK(verifier.asked == 32 + (28 + 32) + (56 + 32));
+    auto fails = [](std::span<const decision_vector>, std::span<float>) -> augur::result<void> { return augur::error{augur::errc::io, "no model"}; };
+    REQUIRE(!search.propose(grid, fails, 4, rng));
+    CHECK(draft.asked == 4 * 32);
+    REQUIRE(search.propose(grid, verifier, 4, rng)->size() == 4);
+    CHECK(draft.asked == 5 * 32);
+    CHECK(verifier.asked == 32 + 60 + 88 + (64 + 32 + 32));
+}
+
 TEST_CASE("draft_then_verify: a verifier that ranks nothing leaves the choice to the draft") {
     const toy::grid grid;
     counting_scorer draft{1}, untrained{0};

@@ -38,6 +38,25 @@ struct serial_executor {
 };
 static_assert(bulk_executor<serial_executor>);
 
+namespace detail {
+/// A reference to an executor of the caller; without one, work runs on the calling thread.
+template <bulk_executor E>
+class executor_ref {
+public:
+    executor_ref() = default;
+    explicit executor_ref(E& executor) noexcept : executor_(&executor) {}
+    template <class F>
+    void bulk(std::size_t n, const F& f) const {
+        if (executor_ != nullptr) executor_->bulk(n, f);
+        else serial_executor{}.bulk(n, f);
+    }
+    [[nodiscard]] std::size_t concurrency() const { return executor_ != nullptr ? static_cast<std::size_t>(executor_->concurrency()) : 1; }
+
+private:
+    E* executor_ = nullptr;
+};
+} // namespace detail
+
 } // namespace augur::inline v0
 
 #endif

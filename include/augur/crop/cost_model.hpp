@@ -6,6 +6,7 @@
 /// Crop as a cost model of a schedule search: scores schedules by predicted latency, without training data. The user supplies a function from a
 /// schedule to its program features.
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -14,8 +15,10 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/executor.hpp>
 #include <augur/crop/predictor.hpp>
 #include <augur/model/concepts.hpp>
 
@@ -37,15 +40,20 @@ concept feature_extractor = requires(F& f, const Task& t, const S& s) {
 /// auto scored = model.score(task, schedules, scores); // -ln(seconds); -infinity without features, reason in last_failure()
 /// ```
 ///
-/// Threads    one thread per model
-template <class F>
+/// Threads    one thread per model; with an executor of several workers, `features_of` is called concurrently. Equal scores for any number of workers.
+template <class F, bulk_executor E = serial_executor>
 class model {
 public:
     static constexpr auto meaning = score_meaning::negative_log_latency;
 
+    /// @param threads  threads that run the parallel functions of a program
     /// pre: check_machine(m), threads >= 1
     model(machine m, int threads, F features_of, crop::options o = {.breakdown = false})
         : predictor_(std::move(m), o), threads_(threads), features_of_(std::move(features_of)) {}
+    /// The executor calls `features_of`, which takes most of the time.
+    /// pre: `executor` outlives the model
+    model(machine m, int threads, F features_of, E& executor, crop::options o = {.breakdown = false})
+        : predictor_(std::move(m), o), threads_(threads), features_of_(std::move(features_of)), executor_(executor) {}
 
     /// scores[i] = -ln(predicted seconds of batch[i]), or -infinity when there are no features or no finite prediction.
     /// @note errors: shape_mismatch, spans of different length
@@ -57,17 +65,12 @@ public:
             return error{errc::shape_mismatch,
                          "crop: expected " + std::to_string(batch.size()) + " scores for as many schedules, got " + std::to_string(scores.size())};
         failure_.reset();
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-            scores[i] = -std::numeric_limits<float>::infinity();
-            const auto features = features_of_(t, batch[i]);
-            if (!features) {
-                failure_ = features.error();
-                continue;
-            }
-            const auto p = predictor_.predict(*features, threads_);
-            if (!p) failure_ = p.error();
-            else if (p->seconds > 0 && std::isfinite(p->seconds)) scores[i] = static_cast<float>(-std::log(p->seconds));
-            else failure_ = error{errc::limit, "crop: expected a finite time above 0 s, got " + std::to_string(p->seconds) + " s"};
+        const std::size_t at_once = executor_.concurrency() > 1 ? 8 * executor_.concurrency() : 1; // features of few schedules are in memory
+        std::vector<std::optional<result<program_features>>> features((std::min)(at_once, batch.size()));
+        for (std::size_t done = 0; done < batch.size(); done += at_once) {
+            const std::size_t n = (std::min)(at_once, batch.size() - done);
+            executor_.bulk(n, [&](std::size_t i) { features[i].emplace(features_of_(t, batch[done + i])); });
+            for (std::size_t i = 0; i < n; ++i) scores[done + i] = score_of(*features[i]);
         }
         return {};
     }
@@ -77,9 +80,22 @@ public:
     [[nodiscard]] crop::predictor& predictor() noexcept { return predictor_; }
 
 private:
+    float score_of(const result<program_features>& features) {
+        constexpr float unusable = -std::numeric_limits<float>::infinity();
+        if (!features) {
+            failure_ = features.error();
+            return unusable;
+        }
+        const auto p = predictor_.predict(*features, threads_);
+        if (p && p->seconds > 0 && std::isfinite(p->seconds)) return static_cast<float>(-std::log(p->seconds));
+        failure_ = p ? error{errc::limit, "crop: expected a finite time above 0 s, got " + std::to_string(p->seconds) + " s"} : p.error();
+        return unusable;
+    }
+
     crop::predictor predictor_;
     int threads_;
     F features_of_;
+    augur::detail::executor_ref<E> executor_;
     std::optional<error> failure_;
 };
 

@@ -43,22 +43,6 @@ struct constant_scorer {
     }
 };
 
-/// A reference to an executor of the caller; without one, work runs on the calling thread.
-template <bulk_executor E>
-class executor_ref {
-public:
-    executor_ref() = default;
-    explicit executor_ref(E& executor) noexcept : executor_(&executor) {}
-    template <class F>
-    void bulk(std::size_t n, const F& f) const {
-        if (executor_ != nullptr) executor_->bulk(n, f);
-        else serial_executor{}.bulk(n, f);
-    }
-
-private:
-    E* executor_ = nullptr;
-};
-
 template <class T>
 concept expects_latency = requires(const T& t, std::span<const std::uint64_t> point) {
     { t.expected_latency(point) } -> std::same_as<double>;

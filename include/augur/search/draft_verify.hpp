@@ -34,8 +34,8 @@ struct draft_options {
 
 /// Lets another strategy search under a cheap scorer, and proposes those of its points that the dear scorer, which `propose` gets, ranks highest.
 ///
-/// What was drafted and not proposed stays in the pool, and is verified again in later proposals, with what the dear scorer has learned since. As long
-/// as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses. Points of the pool that the space does not
+/// What was drafted and not proposed stays in the pool, and is verified again in later proposals, with what the dear scorer has learned since; the draft
+/// scores it once, for it does not learn. As long as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses. Points of the pool that the space does not
 /// have any more, because it has changed, are neither scored nor proposed until it has them.
 ///
 /// ```cpp
@@ -43,8 +43,8 @@ struct draft_options {
 /// augur::draft_then_verify search(augur::evolutionary<>(), draft);
 /// ```
 ///
-/// Cost     of a proposal of n points: one proposal of `drafted` * n points by the strategy, a walk for each point of the pool, and `pool` + `drafted` * n
-///          scores of both scorers at most
+/// Cost     of a proposal of n points: one proposal of `drafted` * n points by the strategy, a walk for each point of the pool, `drafted` * n scores of
+///          the draft and `pool` + `drafted` * n of the dear scorer at most
 /// Threads  one thread per object. Equal proposals for any number of threads if the strategy and the scorers keep to that
 template <class Strategy, point_scorer Draft>
 class draft_then_verify {
@@ -64,11 +64,11 @@ public:
         auto drafted = strategy_.propose(space, *draft_, n * options_.drafted, rng);
         if (!drafted) return drafted.error();
         const std::size_t legal = gather(space, *std::move(drafted), n);
-        const std::span<const decision_vector> points(pool_.data(), legal);
-        std::vector<float> cheap(legal), dear(legal);
-        if (auto ok = (*draft_)(points, std::span<float>(cheap)); !ok) return ok.error();
-        if (auto ok = verifier(points, std::span<float>(dear)); !ok) return ok.error();
-        for (auto* scores : {&cheap, &dear}) std::replace_if(scores->begin(), scores->end(), [](float x) { return std::isnan(x); }, unusable);
+        if (auto ok = score_new(legal); !ok) return ok.error();
+        const std::span<const float> cheap(cheap_.data(), legal);
+        std::vector<float> dear(legal);
+        if (auto ok = verifier(std::span<const decision_vector>(pool_.data(), legal), std::span<float>(dear)); !ok) return ok.error();
+        std::replace_if(dear.begin(), dear.end(), is_nan, unusable);
         const bool ranks = std::any_of(dear.begin(), dear.end(), [&](float s) { return s != dear.front(); });
         const auto by_cheap = order_of(cheap), by_dear = ranks ? order_of(dear) : by_cheap;
 
@@ -86,11 +86,20 @@ public:
         take(by_cheap, wanted);
 
         std::vector<decision_vector> kept;
-        const auto keep = [&](decision_vector& point) { (kept.size() < options_.pool ? kept : spare_).push_back(std::move(point)); };
+        std::vector<float> kept_cheap;
+        const auto keep = [&](std::size_t i) {
+            if (kept.size() >= options_.pool) {
+                spare_.push_back(std::move(pool_[i]));
+                return;
+            }
+            kept.push_back(std::move(pool_[i]));
+            kept_cheap.push_back(cheap_[i]);
+        };
         for (const auto i : by_dear)
-            if (!taken[i]) keep(pool_[i]);
-        for (std::size_t i = legal; i < pool_.size(); ++i) keep(pool_[i]);
+            if (!taken[i]) keep(i);
+        for (std::size_t i = legal; i < pool_.size(); ++i) keep(i);
         pool_ = std::move(kept);
+        cheap_ = std::move(kept_cheap);
         return out;
     }
 
@@ -102,12 +111,14 @@ public:
     [[nodiscard]] const draft_options& options() const noexcept { return options_; }
 
 private:
-    static constexpr float unusable = -std::numeric_limits<float>::infinity();
+    static constexpr float unusable = -std::numeric_limits<float>::infinity(), unscored = std::numeric_limits<float>::quiet_NaN();
+    static bool is_nan(float x) { return std::isnan(x); }
 
     Strategy strategy_;
     Draft* draft_;
     draft_options options_;
     std::vector<decision_vector> pool_;  ///< drafted and not proposed, the best by the last verification first
+    std::vector<float> cheap_;           ///< the draft's scores of the pool
     std::vector<decision_vector> spare_; ///< what the pool had no place for
 
     /// Puts into the pool what was drafted, and spare points while it has fewer than `n` points of the space. Returns how many points of the space it has:
@@ -115,7 +126,12 @@ private:
     template <class Space>
     std::size_t gather(const Space& space, std::vector<decision_vector> drafted, std::size_t n) {
         std::vector<decision_vector> points, absent;
-        for (decision_vector& point : pool_) (trace_path(space, point) ? points : absent).push_back(std::move(point));
+        std::vector<float> scores, absent_scores;
+        for (std::size_t i = 0; i < pool_.size(); ++i) {
+            const bool here = static_cast<bool>(trace_path(space, pool_[i]));
+            (here ? points : absent).push_back(std::move(pool_[i]));
+            (here ? scores : absent_scores).push_back(cheap_[i]);
+        }
         std::move(drafted.begin(), drafted.end(), std::back_inserter(points));
         std::vector<decision_vector> more; // the last spare points that the space has; it is nearly used up
         for (auto at = spare_.end(); at != spare_.begin() && points.size() + more.size() < n;) {
@@ -126,9 +142,27 @@ private:
         }
         std::move(more.rbegin(), more.rend(), std::back_inserter(points));
         const std::size_t legal = points.size();
+        scores.resize(legal, unscored);
         std::move(absent.begin(), absent.end(), std::back_inserter(points));
+        scores.insert(scores.end(), absent_scores.begin(), absent_scores.end());
         pool_ = std::move(points);
+        cheap_ = std::move(scores);
         return legal;
+    }
+
+    /// Scores those of the first `legal` points of the pool that the draft has not seen.
+    result<void> score_new(std::size_t legal) {
+        std::vector<std::size_t> fresh;
+        std::vector<decision_vector> points;
+        for (std::size_t i = 0; i < legal; ++i) {
+            if (!std::isnan(cheap_[i])) continue;
+            fresh.push_back(i);
+            points.push_back(pool_[i]);
+        }
+        std::vector<float> scores(points.size());
+        if (auto ok = (*draft_)(std::span<const decision_vector>(points), std::span<float>(scores)); !ok) return ok;
+        for (std::size_t i = 0; i < fresh.size(); ++i) cheap_[fresh[i]] = std::isnan(scores[i]) ? unusable : scores[i];
+        return {};
     }
 
     /// The indices of scores, the highest first; equal ones in their order.

@@ -101,7 +101,8 @@ void basic_session<E>::search_by_model(running_search& s) {
     else if (detail::scores_with_crop(s.settings)) s.evolution.population = 256;
 #ifdef AUGUR_HAS_CROP
     const auto make_crop = [&] {
-        return crop::model(*models_->crop_machine, report_.threads, loopnest::crop_feature_extractor{loopnest::c_options::of(report_.host)});
+        return crop::model(*models_->crop_machine, report_.threads, loopnest::crop_feature_extractor{loopnest::c_options::of(report_.host)},
+                           s.threads);
     };
     std::optional<decltype(make_crop())> drafting;
     if (!s.settings.draft.empty()) s.draft.emplace(drafting.emplace(make_crop()));
