@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/thread_pool.hpp>
 #include <augur/program/features_json.hpp>
 #include <augur/target/machine_presets.hpp>
 #include <doctest/doctest.h>
@@ -359,6 +360,30 @@ TEST_CASE("crop: a cost model that ranks schedules without data") {
     CHECK(scores[4] == doctest::Approx(scores[2]).epsilon(0.02));
     CHECK(scores[0] == doctest::Approx(-std::log(4 * 1024 / 3.69e9)).epsilon(0.002));
     CHECK(model.score(kernel{}, std::span<const plan>(plans), std::span<float>(scores).first(2)).error().code == errc::shape_mismatch);
+}
+
+TEST_CASE("crop: the scores and the last failure are those of one worker, whatever the executor") {
+    std::vector<plan> plans;
+    for (int i = 0; i < 41; ++i) plans.push_back({i % 9 == 4 ? -i : 1 + i % 16});
+    const auto failing_by_number = [](const kernel& k, const plan& s) -> result<program_features> {
+        if (s.unroll < 1) return error{errc::illegal_schedule, "unroll of " + std::to_string(s.unroll)};
+        return features_of(k, s);
+    };
+    crop::model alone(epyc_zen4(), 1, failing_by_number);
+    std::vector<float> expected(plans.size());
+    REQUIRE(alone.score(kernel{}, std::span<const plan>(plans), expected));
+    for (const std::size_t workers : {1, 2, 3, 64}) {
+        thread_pool_executor threads(workers);
+        crop::model model(epyc_zen4(), 1, failing_by_number, threads);
+        std::vector<float> scores(plans.size());
+        for (int round = 0; round < 2; ++round) {
+            REQUIRE(model.score(kernel{}, std::span<const plan>(plans), scores));
+            CHECK(scores == expected);
+            CHECK(model.last_failure()->detail == "unroll of -40");
+        }
+        REQUIRE(model.score(kernel{}, std::span<const plan>(plans).first(3), std::span(scores).first(3)));
+        CHECK_FALSE(model.last_failure());
+    }
 }
 
 } // namespace predictor_test

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -104,6 +105,29 @@ TEST_CASE("draft_then_verify: the draft scores a point once, the verifier the wh
     REQUIRE(search.propose(grid, verifier, 4, rng)->size() == 4);
     CHECK(draft.asked == 5 * 32);
     CHECK(verifier.asked == 32 + 60 + 88 + (64 + 32 + 32));
+}
+
+TEST_CASE("draft_then_verify: the draft's choice is the best of all that was drafted, also after the pool was sorted and the space has changed") {
+    const toy::grid wide{2, 16}, narrow{2, 9};
+    counting_scorer draft{-1}, verifier{1}; // opposite orders
+    verified_search search(augur::random_search(), draft, {.drafted = 8, .pool = 1000, .draft_share = 1});
+    augur::random_search twin;
+    augur::random_engine rng(8), twin_rng(8);
+    std::vector<decision_vector> pool;
+    for (const auto* space : {&wide, &wide, &narrow, &wide, &narrow, &wide}) {
+        const auto got = search.propose(*space, verifier, 2, rng);
+        REQUIRE(got);
+        const auto drawn = twin.propose(*space, draft, 16, twin_rng);
+        pool.insert(pool.end(), drawn->begin(), drawn->end());
+        std::multiset<double> sums, proposed; // of the points that the space has
+        for (const auto& p : pool)
+            if (augur::trace_path(*space, p)) sums.insert(sum_of(p));
+        for (const auto& p : *got) {
+            proposed.insert(sum_of(p));
+            pool.erase(std::find(pool.begin(), pool.end(), p));
+        }
+        CHECK(proposed == std::multiset<double>(sums.begin(), std::next(sums.begin(), 2)));
+    }
 }
 
 TEST_CASE("draft_then_verify: a verifier that ranks nothing leaves the choice to the draft") {

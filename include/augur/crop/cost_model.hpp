@@ -6,7 +6,6 @@
 /// Crop as a cost model of a schedule search: scores schedules by predicted latency, without training data. The user supplies a function from a
 /// schedule to its program features.
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -48,12 +47,15 @@ public:
 
     /// @param threads  threads that run the parallel functions of a program
     /// pre: check_machine(m), threads >= 1
-    model(machine m, int threads, F features_of, crop::options o = {.breakdown = false})
-        : predictor_(std::move(m), o), threads_(threads), features_of_(std::move(features_of)) {}
-    /// The executor calls `features_of`, which takes most of the time.
+    model(machine m, int threads, F features_of, crop::options o = {.breakdown = false}) : threads_(threads), features_of_(std::move(features_of)) {
+        predictors_.emplace_back(std::move(m), o);
+    }
+    /// With a predictor for each worker of the executor.
     /// pre: `executor` outlives the model
     model(machine m, int threads, F features_of, E& executor, crop::options o = {.breakdown = false})
-        : predictor_(std::move(m), o), threads_(threads), features_of_(std::move(features_of)), executor_(executor) {}
+        : threads_(threads), features_of_(std::move(features_of)), executor_(executor) {
+        for (std::size_t i = 0; i < executor_.concurrency(); ++i) predictors_.emplace_back(m, o);
+    }
 
     /// scores[i] = -ln(predicted seconds of batch[i]), or -infinity when there are no features or no finite prediction.
     /// @note errors: shape_mismatch, spans of different length
@@ -64,38 +66,48 @@ public:
         if (batch.size() != scores.size())
             return error{errc::shape_mismatch,
                          "crop: expected " + std::to_string(batch.size()) + " scores for as many schedules, got " + std::to_string(scores.size())};
+        struct failure {
+            std::size_t at = 0;
+            std::optional<error> why;
+        };
+        std::vector<failure> failures(predictors_.size());
+        executor_.bulk(predictors_.size(), [&](std::size_t worker) {
+            for (std::size_t i = worker; i < batch.size(); i += predictors_.size()) {
+                const auto score = score_of(predictors_[worker], t, batch[i]);
+                scores[i] = score ? *score : -std::numeric_limits<float>::infinity();
+                if (!score) failures[worker] = {i, score.error()};
+            }
+        });
         failure_.reset();
-        const std::size_t at_once = executor_.concurrency() > 1 ? 8 * executor_.concurrency() : 1; // features of few schedules are in memory
-        std::vector<std::optional<result<program_features>>> features((std::min)(at_once, batch.size()));
-        for (std::size_t done = 0; done < batch.size(); done += at_once) {
-            const std::size_t n = (std::min)(at_once, batch.size() - done);
-            executor_.bulk(n, [&](std::size_t i) { features[i].emplace(features_of_(t, batch[done + i])); });
-            for (std::size_t i = 0; i < n; ++i) scores[done + i] = score_of(*features[i]);
+        std::size_t last = 0;
+        for (auto& f : failures) {
+            if (!f.why || (failure_ && f.at < last)) continue;
+            last = f.at;
+            failure_ = std::move(f.why);
         }
         return {};
     }
 
     /// The error of the last schedule in the last batch without a score; nullopt when all have one.
     [[nodiscard]] const std::optional<error>& last_failure() const noexcept { return failure_; }
-    [[nodiscard]] crop::predictor& predictor() noexcept { return predictor_; }
+    [[nodiscard]] crop::predictor& predictor() noexcept { return predictors_.front(); }
 
 private:
-    float score_of(const result<program_features>& features) {
-        constexpr float unusable = -std::numeric_limits<float>::infinity();
-        if (!features) {
-            failure_ = features.error();
-            return unusable;
-        }
-        const auto p = predictor_.predict(*features, threads_);
-        if (p && p->seconds > 0 && std::isfinite(p->seconds)) return static_cast<float>(-std::log(p->seconds));
-        failure_ = p ? error{errc::limit, "crop: expected a finite time above 0 s, got " + std::to_string(p->seconds) + " s"} : p.error();
-        return unusable;
+    template <class Task, class S>
+    result<float> score_of(crop::predictor& predictor, const Task& t, const S& schedule) {
+        const auto features = features_of_(t, schedule);
+        if (!features) return features.error();
+        const auto p = predictor.predict(*features, threads_);
+        if (!p) return p.error();
+        if (!(p->seconds > 0) || !std::isfinite(p->seconds))
+            return error{errc::limit, "crop: expected a finite time above 0 s, got " + std::to_string(p->seconds) + " s"};
+        return static_cast<float>(-std::log(p->seconds));
     }
 
-    crop::predictor predictor_;
     int threads_;
     F features_of_;
     augur::detail::executor_ref<E> executor_;
+    std::vector<crop::predictor> predictors_; ///< of each worker
     std::optional<error> failure_;
 };
 

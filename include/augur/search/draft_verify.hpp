@@ -35,8 +35,8 @@ struct draft_options {
 /// Lets another strategy search under a cheap scorer, and proposes those of its points that the dear scorer, which `propose` gets, ranks highest.
 ///
 /// What was drafted and not proposed stays in the pool, and is verified again in later proposals, with what the dear scorer has learned since; the draft
-/// scores it once, for it does not learn. As long as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses. Points of the pool that the space does not
-/// have any more, because it has changed, are neither scored nor proposed until it has them.
+/// scores it once. As long as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses. Points of the pool
+/// that the space does not have any more, because it has changed, are neither scored nor proposed until it has them.
 ///
 /// ```cpp
 /// augur::bound_scorer<schedule, space, crop_model, task> draft(where, what, crop); // cheap: no measurement, no training
@@ -44,12 +44,12 @@ struct draft_options {
 /// ```
 ///
 /// Cost     of a proposal of n points: one proposal of `drafted` * n points by the strategy, a walk for each point of the pool, `drafted` * n scores of
-///          the draft and `pool` + `drafted` * n of the dear scorer at most
+///          the draft and `pool` + `drafted` * n of the dear scorer at most; after an error also those of what had been drafted
 /// Threads  one thread per object. Equal proposals for any number of threads if the strategy and the scorers keep to that
 template <class Strategy, point_scorer Draft>
 class draft_then_verify {
 public:
-    /// pre: `draft` outlives the strategy; options.drafted >= 1, 0 <= options.draft_share <= 1
+    /// pre: `draft` outlives the strategy, and scores a point alike in every call: it does not learn; options.drafted >= 1, 0 <= options.draft_share <= 1
     draft_then_verify(Strategy strategy, Draft& draft, draft_options options = {})
         : strategy_(std::move(strategy)), draft_(&draft), options_(options) {
         AUGUR_ASSERT(options.drafted >= 1 && options.draft_share >= 0 && options.draft_share <= 1, "draft_then_verify: options");
@@ -126,11 +126,11 @@ private:
     template <class Space>
     std::size_t gather(const Space& space, std::vector<decision_vector> drafted, std::size_t n) {
         std::vector<decision_vector> points, absent;
-        std::vector<float> scores, absent_scores;
+        std::vector<float> scores;
         for (std::size_t i = 0; i < pool_.size(); ++i) {
             const bool here = static_cast<bool>(trace_path(space, pool_[i]));
             (here ? points : absent).push_back(std::move(pool_[i]));
-            (here ? scores : absent_scores).push_back(cheap_[i]);
+            if (here) scores.push_back(cheap_[i]);
         }
         std::move(drafted.begin(), drafted.end(), std::back_inserter(points));
         std::vector<decision_vector> more; // the last spare points that the space has; it is nearly used up
@@ -142,9 +142,8 @@ private:
         }
         std::move(more.rbegin(), more.rend(), std::back_inserter(points));
         const std::size_t legal = points.size();
-        scores.resize(legal, unscored);
         std::move(absent.begin(), absent.end(), std::back_inserter(points));
-        scores.insert(scores.end(), absent_scores.begin(), absent_scores.end());
+        scores.resize(points.size(), unscored);
         pool_ = std::move(points);
         cheap_ = std::move(scores);
         return legal;

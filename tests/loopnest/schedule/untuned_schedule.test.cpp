@@ -71,12 +71,6 @@ TEST_CASE("untuned schedule: results of a convolution stay in registers, its lan
     CHECK(copied.find("512, [1, 1, 64], 1]") != std::string::npos);
     const auto few_rows = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=32,n=64,k=64"), 2));
     CHECK(few_rows.find("32, [1, 1, 8], 1]") != std::string::npos); // so that two threads have four tiles each
-    for (const auto& code : {c_options{}, avx2}) {
-        const auto one_row = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=1,n=128,k=64"), 2, code)); // a token on the keys before it
-        CHECK(one_row.find("128, [1, 1, 1], 1]") != std::string::npos);                                      // each product is a sum over lanes
-        const auto values = to_json(untuned_schedule(*dag_of("batch_matmul:b=2,m=1,n=128,k=64,transb=0"), 2, code));
-        CHECK(values.find("128, [1, 1, 1], 1]") == std::string::npos); // its lanes are results
-    }
     const auto uneven = to_json(untuned_schedule(*dag_of("conv2d:h=23,w=23,c=67,f=71,k=3,pad=1"), 2, avx2));
     CHECK(uneven.find("71, [1, 1, 24], 1]") != std::string::npos); // no multiple of a vector up to 16 divides with little padding
     const auto unrolled = [&](const char* kernel) {
@@ -86,6 +80,31 @@ TEST_CASE("untuned schedule: results of a convolution stay in registers, its lan
     CHECK_FALSE(unrolled("conv2d:h=28,w=28,c=128,f=128,k=3,pad=1"));   // too much code
     CHECK_FALSE(unrolled("dense:m=128,n=128,k=128"));                  // one loop
     CHECK_FALSE(unrolled("max_pool2d:h=112,w=112,c=64,k=3,pad=1,stride=2"));
+}
+
+TEST_CASE("untuned schedule: up to four rows of a product whose operand is adjacent along the reduction are sums over lanes") {
+    c_options avx2;
+    avx2.vector_floats = 8;
+    avx2.vector_registers = 16;
+    const auto tiles = [](const char* kernel, const c_options& code, const char* tile) {
+        return to_json(untuned_schedule(*dag_of(kernel), 2, code)).find(tile) != std::string::npos;
+    };
+    for (const auto& code : {c_options{}, avx2}) {
+        const auto around = [&](const char* kernel) { return tiles(kernel, code, "128, [32, 1, 1], 1]"); }; // tiles of columns around the reduction
+        CHECK(around("batch_matmul:b=2,m=1,n=128,k=64")); // the query of a token and the keys before it
+        CHECK(around("batch_matmul:b=2,m=4,n=128,k=64"));
+        CHECK(tiles("batch_matmul:b=2,m=4,n=128,k=64", code, ", 4, [4, 1, 1], 1]")); // all rows read a key while it is in the cache
+        CHECK(around("batch_matmul:b=2,m=1,n=128,k=33"));
+        CHECK_FALSE(around("batch_matmul:b=2,m=5,n=128,k=64"));
+        CHECK_FALSE(around("batch_matmul:b=2,m=1,n=128,k=7"));           // shorter than a vector
+        CHECK_FALSE(around("batch_matmul:b=2,m=4,n=128,k=31"));          // a remainder of 15 or 7 steps for each of 512 results
+        CHECK_FALSE(around("batch_matmul:b=2,m=1,n=128,k=64,transb=0")); // the values: the lanes are results
+        CHECK_FALSE(around("batch_matmul:b=2,m=4,n=128,k=64,transa=1")); // the other operand is not adjacent
+        CHECK(tiles("dense:m=128,n=1,k=64", code, "128, [16, 1, 1], 1]"));
+    }
+    c_options scalar;
+    scalar.vector_floats = 1;
+    CHECK_FALSE(tiles("batch_matmul:b=2,m=1,n=128,k=64", scalar, "128, [32, 1, 1], 1]"));
 }
 
 TEST_CASE("untuned schedule: products with a scalar, and with a batch between the rows and the columns") {

@@ -56,6 +56,7 @@ private:
     static constexpr std::int64_t panel_rows = 16; ///< the same, with few registers
     static constexpr std::int64_t copy_rows = 64;  ///< the same, if an operand is copied
     static constexpr std::int64_t few_filters = 4; ///< too few for lanes
+    static constexpr std::int64_t least_steps = 8; ///< of a sum over lanes, as the code generator has it
     static constexpr std::int64_t most_steps = 64; ///< of one reduce axis; the rest of a longer reduction runs around the tile
 
     const compute_dag& dag_;
@@ -75,15 +76,16 @@ private:
         std::size_t axis = 0;
         for (auto i = first; i < last; ++i) {
             const auto limit = plan_.splits[i].reduce ? tile_limit{most_steps, most_steps} : limits[axis++];
-            auto inner = tile(plan_.splits[i], limit.length);
-            if (inner % code_.vector_floats != 0) inner = tile(plan_.splits[i], limit.uneven);
-            out_.push_back(plan_.splits[i].tiles->index_of(lengths(plan_.splits[i], inner)).value_or(0));
+            auto length = tile(plan_.splits[i], limit);
+            if (length % code_.vector_floats != 0) length = tile(plan_.splits[i], {limit.uneven, limit.uneven, limit.around_steps});
+            out_.push_back(plan_.splits[i].tiles->index_of(lengths(plan_.splits[i], length, limit.around_steps)).value_or(0));
         }
     }
 
     struct tile_limit {
         std::int64_t length;
-        std::int64_t uneven; ///< if no length up to that is a multiple of the vector
+        std::int64_t uneven;       ///< if no length up to that is a multiple of the vector
+        bool around_steps = false; ///< the tile lies around the reduction, not in it
     };
 
     /// The largest tile along each space axis: lanes, filters, rows; one iteration of the other axes, for the threads.
@@ -109,11 +111,7 @@ private:
                 // few filters would fill a quarter of the lanes: each is a sum of its own, whose steps are the lanes
                 if (k == 1 && roles.filter[a] && space[a] <= few_filters && roles.steps_adjacent > 0 && roles.steps_adjacent % vector == 0)
                     out[a] = {1, 1};
-                // so would lanes whose elements lie a row of the operand apart, if few rows share them
-                if (k == 1 && roles.along_steps[a] && sharing(space, roles, a) <= few_filters) {
-                    out[a] = {1, 1};
-                    return out;
-                }
+                if (k == 1 && sums_over_lanes(space, roles, a)) return limits_of_sums(space, roles, a);
             } else if (rows == space.size()) {
                 rows = a;
             }
@@ -162,28 +160,45 @@ private:
         std::vector<bool> filter;        ///< axes that index the constant operand and not the other, unlike the channels of a depthwise convolution
         std::vector<std::int64_t> group; ///< of axes that are groups of filters: filters of one group; else 0
         std::vector<int> readers;        ///< of axes: the reads of a product that depend on it
-        std::vector<bool> along_steps;   ///< axes that index an operand, no constant, which is adjacent along a reduce axis of a vector or more
-        std::size_t operands = 0, constants = 0;
+        std::vector<std::int64_t>
+            steps_along; ///< of axes that index an operand, no constant, which is adjacent along a reduce axis: its extent; else 0
+        std::size_t reductions = 0, operands = 0, constants = 0;
         std::int64_t steps_adjacent = 0; ///< extent of the reduce axis along which the operand that is no constant is adjacent; 0: it is not
     };
 
-    /// The results that read the same elements of the operand along axis `a`.
-    [[nodiscard]] static std::int64_t sharing(const std::vector<std::int64_t>& space, const reduction_roles& roles, std::size_t a) {
-        std::int64_t n = 1;
+    /// Whether the results along axis `a` are sums over lanes: all they read is adjacent along the reduction, so that lanes along `a` would be gathered, and
+    /// there are few rows of results, which share what is gathered. Folding a sum costs as much as half a vector of its steps; a step that fills no vector
+    /// waits for the one before, and costs two.
+    [[nodiscard]] bool sums_over_lanes(const std::vector<std::int64_t>& space, const reduction_roles& roles, std::size_t a) const {
+        std::int64_t rows = 1;
         for (std::size_t b = 0; b < space.size(); ++b)
-            if (b != a && roles.readers[b] < 2) n *= space[b];
-        return n;
+            if (b != a && roles.readers[b] < 2) rows = (std::min)(rows * space[b], few_filters + 1);
+        const auto steps = roles.steps_along[a], vector = std::int64_t{code_.vector_floats};
+        return roles.reductions == 1 && vector > 1 && steps >= least_steps && rows <= few_filters &&
+               2 * steps > (vector + 4 * (steps % vector)) * rows;
+    }
+
+    /// The tiles of `sums_over_lanes`, around the reduction: all rows, and along `a` as much as leaves tiles for the cores.
+    [[nodiscard]] std::vector<tile_limit> limits_of_sums(const std::vector<std::int64_t>& space, const reduction_roles& roles, std::size_t a) const {
+        std::vector<tile_limit> out(space.size(), {1, 1});
+        for (std::size_t b = 0; b < space.size(); ++b)
+            if (b != a && roles.readers[b] < 2) out[b] = {space[b], space[b], true};
+        const auto length = rows_of_copy(space, out, a);
+        out[a] = {length, length, true};
+        return out;
     }
 
     /// What the reductions with these axes read.
     [[nodiscard]] reduction_roles roles_of(const std::vector<std::int64_t>& space) const {
         reduction_roles out{std::vector<bool>(space.size(), false), std::vector<std::int64_t>(space.size(), 0), std::vector<int>(space.size(), 0),
-                            std::vector<bool>(space.size(), false)};
+                            std::vector<std::int64_t>(space.size(), 0)};
         auto both = out.filter;
         each_reduction(space, [&](const auto& op) {
             std::vector<int> readers(space.size(), 0);
             const auto tensors = tensors_of(op);
+            ++out.reductions;
             out.operands = (std::max)(out.operands, tensors.size());
+            const auto apart = steps_apart(op);
             for (const auto t : tensors) out.constants += is_constant(dag_.index_of(static_cast<int>(t))) ? 1 : 0;
             walk(op.body, [&](const expr_node& n) {
                 if (n.op != expr_op::read) return;
@@ -210,12 +225,31 @@ private:
                 }
                 for (const auto a : axes) {
                     ++readers[a];
-                    if (adjacent >= code_.vector_floats) out.along_steps[a] = true;
+                    if (adjacent > 0 && !apart.contains(n.operands.back()->integer)) out.steps_along[a] = (std::max)(out.steps_along[a], adjacent);
                 }
             });
             for (std::size_t a = 0; a < space.size(); ++a) out.readers[a] = (std::max)(out.readers[a], readers[a]);
         });
         for (std::size_t a = 0; a < space.size(); ++a) out.filter[a] = out.filter[a] && !both[a];
+        return out;
+    }
+
+    /// The reduce axes, by their numbers in the body, along which the elements of an operand that is no constant are not adjacent.
+    [[nodiscard]] std::set<std::int64_t> steps_apart(const operation& op) const {
+        std::set<std::int64_t> out;
+        walk(op.body, [&](const expr_node& n) {
+            if (n.op != expr_op::read) return;
+            const auto from = dag_.index_of(static_cast<int>(n.integer));
+            if (is_constant(from)) return;
+            bool behind = false; // are there elements along the indices behind this one?
+            for (std::size_t i = n.operands.size(); i-- > 0;) {
+                if (behind)
+                    walk(n.operands[i], [&](const expr_node& x) {
+                        if (x.op == expr_op::axis && static_cast<std::size_t>(x.integer) >= op.axes.size()) out.insert(x.integer);
+                    });
+                behind = behind || dag_.ops[from].axes[i].extent > 1;
+            }
+        });
         return out;
     }
 
@@ -245,19 +279,19 @@ private:
     }
 
     /// The largest inner length up to `limit` that the split may have; a multiple of 16 if there is one.
-    [[nodiscard]] static std::int64_t tile(const open_split& s, std::int64_t limit) {
+    [[nodiscard]] static std::int64_t tile(const open_split& s, tile_limit limit) {
         std::int64_t best = 1;
-        for (auto n = limit; n > 1; --n) {
-            if (!s.tiles->index_of(lengths(s, n))) continue;
+        for (auto n = limit.length; n > 1; --n) {
+            if (!s.tiles->index_of(lengths(s, n, limit.around_steps))) continue;
             if (n % 16 == 0) return n;
             best = (std::max)(best, n);
         }
         return best;
     }
 
-    [[nodiscard]] static std::vector<std::int64_t> lengths(const open_split& s, std::int64_t inner) {
+    [[nodiscard]] static std::vector<std::int64_t> lengths(const open_split& s, std::int64_t length, bool around_steps) {
         std::vector<std::int64_t> out(s.tiles->lengths(), 1);
-        out.back() = inner;
+        (around_steps ? out.front() : out.back()) = length;
         return out;
     }
 };
