@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -62,6 +63,7 @@ public:
         reuse_profile out(line_bytes);
         out_ = &out;
         line_ = static_cast<std::uint64_t>(line_bytes);
+        shift_ = std::has_single_bit(line_) ? std::countr_zero(line_) : -1;
         warm_ = warm;
         sampled_ = false;
         stream_ = reuse_stream();
@@ -124,6 +126,7 @@ private:
     std::vector<std::uint64_t> first_uses_; ///< lines in the order of their first access; empty without sets_
     reuse_profile* out_ = nullptr;
     std::uint64_t line_ = 64, footprint_ = 1;
+    int shift_ = -1; ///< a line is 2 ^ shift_ bytes; -1: no power of two
     double weight_ = 1;
     bool warm_ = true, sampled_ = false;
     std::vector<std::uint64_t> lines_;
@@ -178,6 +181,8 @@ private:
         if (lines_.size() == 4096) flush();
     }
 
+    [[nodiscard]] std::uint64_t line_of(std::uint64_t address) const noexcept { return shift_ >= 0 ? address >> shift_ : address / line_; }
+
     void follow(const access& a) {
         std::int64_t at = a.offset;
         for (const auto& d : a.digits) at += d.at(values_[d.loop]);
@@ -185,7 +190,7 @@ private:
             std::int64_t place = at;
             for (const auto& d : a.lane_digits) place += d.at(lane);
             const auto address = bases_[a.buffer] + static_cast<std::uint64_t>(place);
-            const auto first = address / line_, last = (address + static_cast<std::uint64_t>(a.bytes) - 1) / line_;
+            const auto first = line_of(address), last = line_of(address + static_cast<std::uint64_t>(a.bytes) - 1);
             for (auto l = first; l <= last; ++l) put(l);
         }
     }
