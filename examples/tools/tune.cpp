@@ -47,7 +47,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_switch("other-machines",
                      "--transfer takes what other machines, compilers or flags have measured as well, the kernels' own\nschedules among it",
                      s.transfer_other_machines);
-    flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 3", s.search.transfers, 0, 1000);
+    flags.add_number("transfers", "N", "schedules that a kernel takes from --transfer, at most; default 16", s.search.transfers, 0, 1000);
     flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for --model auto", s.search.weights);
     flags.add_text("save-model", "FILE", "write the weights that TLP has learned, for --model FILE; the default of --model is then tlp",
                    out.save_model);

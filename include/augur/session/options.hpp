@@ -67,7 +67,7 @@ struct session_search {
     std::uint64_t seed = 1;
     /// Schedules of `transfer_from` that a kernel begins with, at most: the one that the draft, else the model, ranks highest, then those with the largest
     /// share of unchanged decisions (`transfer::choose_transfers`).
-    std::size_t transfers = 3;
+    std::size_t transfers = 16;
     bool evolve_transfers = true; ///< all schedules of `transfer_from` that fit join the population of the evolutionary search
     bool only_transfers = false;  ///< nothing else is proposed, whatever `trials` says; for the model `none`
     std::size_t population = 0;   ///< of the evolutionary search; 0: 2048, or 256 where Crop scores, which takes a millisecond per schedule
