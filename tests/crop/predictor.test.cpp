@@ -372,7 +372,7 @@ TEST_CASE("crop: the scores and the last failure are those of one worker, whatev
     crop::model alone(epyc_zen4(), 1, failing_by_number);
     std::vector<float> expected(plans.size());
     REQUIRE(alone.score(kernel{}, std::span<const plan>(plans), expected));
-    for (const std::size_t workers : {1, 2, 3, 64}) {
+    for (const auto workers : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{64}}) {
         thread_pool_executor threads(workers);
         crop::model model(epyc_zen4(), 1, failing_by_number, threads);
         std::vector<float> scores(plans.size());
