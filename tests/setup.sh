@@ -34,11 +34,11 @@ base | -              | libtbb-dev       | tbb-devel              | tbb
 base | -              | libboost-dev     | boost-devel            | boost
 base | -              | zlib1g-dev       | zlib-devel             | zlib
 base | -              | libzstd-dev      | libzstd-devel          | zstd
+base | -              | ?libxgboost-dev  | -                      | -
 test | llvm-config-19 | ?llvm-19-dev     | -                      | -
 test | -              | doctest-dev      | doctest-devel          | doctest
 test | -              | nlohmann-json3-dev | json-devel           | nlohmann-json
 test | -              | libsimdjson-dev  | simdjson-devel         | simdjson
-test | -              | ?libxgboost-dev  | -                      | -
 test | zstd           | zstd             | zstd                   | zstd
 test | clang++-19     | ?clang-19        | -                      | -
 test | -              | ?libclang-rt-19-dev | -                   | -
