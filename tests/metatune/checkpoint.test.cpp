@@ -144,6 +144,17 @@ TEST_CASE("metatune standardisation: mean 0 and deviation 1 over the present loo
     const auto refused = columns.apply(narrow);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == augur::errc::shape_mismatch);
+    mt::loop_rows many; // a constant column has scale 0, however many rows there are and however large it is
+    many.features.resize(20'000, 2);
+    many.features.col(0).setConstant(std::log2(65.0F));
+    many.features.col(1).setConstant(1e6F);
+    many.features(7, 1) += 1;
+    many.present.assign(20'000, 1);
+    many.parents.assign(20'000, mt::loop_rows::no_parent);
+    const mt::loop_rows* const one[] = {&many};
+    const auto constant = mt::standardisation::fit(one);
+    CHECK(constant.scale[0] == 0);
+    CHECK(constant.scale[1] == doctest::Approx(std::sqrt(20'000.0)).epsilon(1e-3));
     CHECK(mt::standardisation::fit({}).mean.empty());
     const auto before = narrow.features;
     CHECK(mt::standardisation().apply(narrow));

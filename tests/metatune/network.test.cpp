@@ -217,7 +217,8 @@ TEST_CASE("metatune network: what is no candidate and no config is refused") {
     CHECK(mt::check(metatune_data::random_loops(4, 5, rng), c).error().detail == "metatune: expected 6 features a loop, got 5");
     CHECK(refused([](mt::loop_rows& l) { l.present.pop_back(); }) == augur::errc::shape_mismatch);
     CHECK(refused([](mt::loop_rows& l) { l.parents.push_back(0); }) == augur::errc::shape_mismatch);
-    CHECK(refused([](mt::loop_rows& l) { l.parents[2] = 4; }) == augur::errc::shape_mismatch);
+    CHECK(refused([](mt::loop_rows& l) { l.parents[2] = 4; }) == augur::errc::invalid_argument);
+    CHECK(refused([](mt::loop_rows& l) { l.parents[2] = 2; }) == augur::errc::invalid_argument); // a loop around itself
     CHECK(refused([](mt::loop_rows& l) { l.features(1, 1) = std::numeric_limits<float>::quiet_NaN(); }) == augur::errc::invalid_argument);
     CHECK(refused([](mt::loop_rows& l) { l.features(3, 5) = std::numeric_limits<float>::infinity(); }) == augur::errc::invalid_argument);
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <iterator>
 #include <set>
 #include <string>
@@ -158,6 +159,27 @@ TEST_CASE("simulated_annealing: one call of the scorer an iteration, no point tw
     simulated_annealing<> impatient(o);
     REQUIRE(impatient.propose(s, counting, 4, rng));
     CHECK(calls.size() < 100);
+}
+
+TEST_CASE("simulated_annealing: the largest patience is no end") {
+    const auto space = toy::number_grid(4, 8);
+    const auto calls = [&](std::size_t patience) {
+        augur::annealing_options o;
+        o.walkers = 8;
+        o.iterations = 60;
+        o.patience = patience;
+        augur::simulated_annealing search(o);
+        std::size_t n = 0;
+        auto scorer = [&](std::span<const augur::decision_vector> points, std::span<float> scores) -> augur::result<void> {
+            ++n;
+            for (std::size_t i = 0; i < points.size(); ++i) scores[i] = static_cast<float>(points[i][0]);
+            return {};
+        };
+        augur::random_engine rng(1);
+        REQUIRE(search.propose(space, scorer, 4, rng));
+        return n;
+    };
+    CHECK(calls(std::numeric_limits<std::size_t>::max()) == calls(1000));
 }
 
 TEST_CASE("simulated_annealing: with equal scores it is random search") {

@@ -121,7 +121,7 @@ TEST_CASE_TEMPLATE("bad input: NaN and infinite scores, more often than not", T,
     exhaust(T(), space, 9, [](const decision_vector& p) { return p[1] == 2 ? 3e38 : -3e38; }, constant);
 }
 
-TEST_CASE_TEMPLATE("bad input: what the scorer excludes comes only when nothing else is left", T, STRATEGIES) {
+TEST_CASE_TEMPLATE("bad input: what the scorer excludes comes only when nothing else is left", T, STRATEGIES, evolving) {
     const auto space = toy::number_grid(3, 6);
     for (const double mark : {-toy::never, std::nan("")}) {
         auto scorer = scorer_of([&](const decision_vector& p) { return p[0] < 3 ? mark : static_cast<double>(p[1] % 2); });
@@ -150,7 +150,8 @@ TEST_CASE_TEMPLATE("bad input: two points of five fail, and the best of the othe
     }
 }
 
-TEST_CASE_TEMPLATE("bad input: what was observed is not proposed, points of another space are passed over", T, STRATEGIES) {
+TEST_CASE_TEMPLATE("bad input: what was observed is not proposed, points of another space are passed over", T, STRATEGIES, evolving,
+                   augur::random_search) {
     const auto space = toy::number_grid(2, 4);
     T strategy;
     std::vector<measured_decisions> known{{{9, 9}, 1e-9}, {{1}, 1e-9}, {{0, 0, 0}, 1e-9}, {{}, 1e-9}};
@@ -199,7 +200,7 @@ TEST_CASE_TEMPLATE("bad input: a description that changes between two calls", T,
         [](const decision_vector& p) { return 1 + static_cast<double>(p[1]); });
 }
 
-TEST_CASE_TEMPLATE("bad input: the scorer's error comes back, and no point is lost by it", T, STRATEGIES) {
+TEST_CASE_TEMPLATE("bad input: the scorer's error comes back, and no point is lost by it", T, STRATEGIES, evolving) {
     const auto space = toy::number_grid(2, 6);
     for (std::size_t good_calls = 0; good_calls < 12; ++good_calls) {
         T strategy;

@@ -163,6 +163,36 @@ TEST_CASE("initial_points: those that the space does not have wait until it has 
     CHECK(seen.size() == 16);
 }
 
+TEST_CASE("initial_points: an error of the strategy loses no point") {
+    struct pieces { // proposes four points, fails, and goes on; whether a given point is among them
+        std::uint64_t at = 0;
+        bool failed = false;
+        augur::result<std::vector<decision_vector>> propose(const toy::grid&, augur::detail::constant_scorer&, std::size_t n, augur::random_engine&) {
+            if (at == 4 && !failed) {
+                failed = true;
+                return augur::error{augur::errc::io, "no model"};
+            }
+            std::vector<decision_vector> out;
+            for (; out.size() < n && at < 16 && (failed || at < 4); ++at) out.push_back({at / 4, at % 4});
+            return out;
+        }
+        void observe(std::span<const measured_decisions>) {}
+    };
+    const toy::grid space{2, 4};
+    augur::initial_points<pieces> s(pieces{}, {{3, 3}, {0, 2}});
+    augur::detail::constant_scorer flat;
+    augur::random_engine rng(5);
+    CHECK(s.propose(space, flat, 10, rng).error().detail == "no model");
+    const auto again = s.propose(space, flat, 3, rng), rest = s.propose(space, flat, 100, rng);
+    REQUIRE(again);
+    REQUIRE(rest);
+    CHECK(*again == std::vector<decision_vector>{{3, 3}, {0, 2}, {0, 0}});
+    CHECK(rest->front() == decision_vector{0, 1});
+    std::set<decision_vector> all(again->begin(), again->end());
+    for (const auto& p : *rest) CHECK(all.insert(p).second);
+    CHECK(all.size() == 16);
+}
+
 TEST_CASE("initial_points: the strategy observes the other points") {
     struct recorder : augur::random_search {
         std::vector<decision_vector>* seen;

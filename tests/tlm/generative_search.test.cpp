@@ -156,6 +156,22 @@ TEST_CASE("generative search: it proposes every point of a space once, and none 
     CHECK(search.propose(all.spaces[0], unranked, 16, rng)->empty());
 }
 
+TEST_CASE("generative search: points of another space are passed over") {
+    const kernels_that_learn all;
+    const tlm::frozen_gpt2 model(all.base.net);
+    tlm::fixed_model language(model, all.base.words, all.base.form);
+    tlm::generative_search search(language, all.prompts[0], all.spaces[0]);
+    auto left = all_points(all.spaces[0]);
+    augur::random_engine rng(1);
+    for (std::size_t round = 0; !left.empty(); ++round) {
+        if (round < 2) search.observe(std::vector<augur::measured_decisions>{{{9, 9, 9, 9}, 1.0}, {{0}, 1.0}, {{}, 1.0}});
+        const auto points = search.propose(all.spaces[0], unranked, 16, rng);
+        REQUIRE(points);
+        REQUIRE(!points->empty());
+        for (const auto& p : *points) CHECK(left.erase(p) == 1);
+    }
+}
+
 TEST_CASE("generative search: the first point is the most likely one, the others are samples of the seed") {
     const kernels_that_learn all;
     const tlm::frozen_gpt2 model(all.base.net);

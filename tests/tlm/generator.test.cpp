@@ -560,8 +560,10 @@ TEST_CASE("generator: top-k, top-p, temperature") {
         CHECK(first(o)->front().decisions == likely);
     }
     tlm::generation_options bad;
-    bad.temperature = 0;
-    CHECK(first(bad).error().code == augur::errc::invalid_argument);
+    for (const double t : {0.0, 1e-40, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+        bad.temperature = t;
+        CHECK(first(bad).error().code == augur::errc::invalid_argument);
+    }
     bad.temperature = 1;
     bad.top_p = 0;
     CHECK(first(bad).error().code == augur::errc::invalid_argument);

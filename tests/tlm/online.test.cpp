@@ -169,6 +169,8 @@ TEST_CASE("online model: sentences from before are learned at once, and in each 
     toys.tell(one, 0, 32);
     toys.tell(without, 0, 32);
     CHECK(!same_net(one.current()->net(), without.current()->net()));
+    REQUIRE(without.demonstrate(before)); // what was measured is still known
+    CHECK(same_net(one.current()->net(), without.current()->net()));
 }
 
 TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-tuning leaves the model, zero means never") {
@@ -184,6 +186,24 @@ TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-
     CHECK(!none.failed());
 
     toys.points = end;
+    tlm::online_model sound(toys.base, serial, options), spoilt(toys.base, serial, options); // no time, and a point that the space does not have
+    toys.tell(sound, 1, 32);
+    sound.observe(toys.prompts[toys.points[0].kernel], toys.spaces[toys.points[0].kernel], toys.points[0].decisions,
+                  std::numeric_limits<double>::infinity());
+    toys.points[0].seconds = 0;
+    toys.tell(spoilt, 1, 32);
+    toys.tell(spoilt, 0, 1);
+    CHECK(same_net(spoilt.current()->net(), sound.current()->net()));
+    CHECK(spoilt.fine_tunings() == 1);
+    tlm::online_model foreign(toys.base, serial, options);
+    const augur::decision_vector nowhere{9, 9, 9, 9};
+    foreign.observe(toys.prompts[0], toys.spaces[0], nowhere, 1e-9);
+    toys.points = end;
+    toys.tell(foreign, 0, 31);
+    static_cast<void>(foreign.current());
+    CHECK(!foreign.failed());
+    CHECK(foreign.fine_tunings() == 1);
+
     options.progress = [](const tlm::training_progress& p) { return p.step < 2; };
     tlm::online_model stopped(toys.base, serial, options);
     toys.tell(stopped, 0, 64);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -139,6 +140,10 @@ TEST_CASE("trainer: stopped at any step and resumed, it ends with the same bits;
     other.records.resize(s.corpus.size());
     std::iota(other.records.begin(), other.records.end(), std::uint32_t{0});
     CHECK(refused(s.start(), s.corpus, other));
+    auto bytes = *augur::nn::load_bytes(path);
+    bytes[bytes.size() - 3] ^= 1; // of a moment
+    std::ofstream(path, std::ios::binary) << bytes;
+    CHECK(refused(s.start(), s.corpus, o));
     fs::remove(path);
 }
 
@@ -439,8 +444,23 @@ TEST_CASE("trainer: what cannot be learned is an error") {
         CHECK(code(net, s.corpus, s.tokens) == augur::errc::invalid_argument);
     }
     o.dropout = 0;
-    o.epochs = 0;
-    CHECK(code(net, s.corpus, s.tokens) == augur::errc::invalid_argument);
+    const auto refused = [&](auto change) {
+        const auto sound = o;
+        change(o);
+        const bool so = code(net, s.corpus, s.tokens) == augur::errc::invalid_argument;
+        o = sound;
+        return so;
+    };
+    CHECK(refused([](auto& c) { c.epochs = 0; }));
+    for (const double x : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) CHECK(refused([&](auto& c) { c.learning_rate = x; }));
+    for (const double x : {-1.0, 0.0, std::nan("")}) CHECK(refused([&](auto& c) { c.clip = x; }));
+    for (const double x : {-0.1, 1.1, std::nan("")}) CHECK(refused([&](auto& c) { c.warm_up = x; }));
+    o.learning_rate = 1e38; // the last step of all diverges: no loss tells it any more
+    o.warm_up = 0;
+    o.epochs = 1;
+    o.decays = false;
+    o.prompts = s.corpus.size();
+    CHECK(code(net, s.corpus, s.tokens) == augur::errc::limit);
 }
 
 TEST_CASE("weights file: a model comes back from its folder, and files that do not fit are told") {

@@ -50,6 +50,9 @@ TEST_CASE("tvm sentence: every kind of step, there and back") {
     REQUIRE_MESSAGE(back, back.error().detail);
     CHECK(augur::to_json(*back) == json);
     CHECK(std::get<augur::split_step>(tlm::ansor_schedule(*back)->steps[4]).lengths == std::vector<std::int64_t>{4, 2});
+    const auto unknown = augur::parse_steps(R"([["CI", 1], ["XYZ", 1, 2], ["PPT"]])");
+    REQUIRE(unknown);
+    CHECK(tlm::ansor_schedule(*unknown).error().code == augur::errc::unsupported); // a step that is not known is not lost
 }
 
 TEST_CASE("tvm sentence: a MetaSchedule record gives the authors' words, and takes decisions back") {

@@ -123,6 +123,13 @@ TEST_CASE("vocabulary: the most frequent words, at most so many") {
     const auto f = counted.build(tlm::number_form::factors);
     REQUIRE(f);
     CHECK_FALSE(f->find("12"));
+    counted.add_text("#0 #; #2^3"); // spelled like the tokens of numbers
+    const auto same = counted.build(tlm::number_form::factors);
+    REQUIRE(same);
+    CHECK(*same == *f);
+    std::vector<tlm::token> tokens;
+    CHECK(same->append_text("a #0 #; #2^3", tokens) == 3);
+    CHECK(tokens == std::vector<tlm::token>{*same->find("a"), vocabulary::unknown, vocabulary::unknown, vocabulary::unknown});
     CHECK(f->word(static_cast<tlm::token>(f->size() - 1)) == "c");
 }
 

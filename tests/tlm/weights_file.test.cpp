@@ -192,6 +192,12 @@ TEST_CASE("weights file: checkpoints of Hugging Face, with and without prefix, t
         CHECK(same_weights(whole->net, m.net));
         CHECK(whole->form == tlm::sentence_form::full);
     }
+    auto halves = file_of(m.net, [](const std::string& name) { return name; }).file();
+    const auto type = halves.find("\"F32\"");
+    halves.replace(type, 5, "\"I32\""); // of the same size
+    const auto other_type = tlm::gpt2_from_safetensors(halves, m.net.config());
+    CHECK(other_type.error().code == augur::errc::version_mismatch);
+    CHECK(other_type.error().detail.find("expected type F32") != std::string::npos);
     auto strange = file_of(m.net, [](const std::string& name) { return name; });
     strange.tensor("h.0.attn.scale", std::array<std::uint64_t, 1>{1}, least);
     CHECK(tlm::gpt2_from_safetensors(strange.file(), m.net.config()).error().code == augur::errc::shape_mismatch);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -131,4 +133,8 @@ TEST_CASE("source_ranking: sources of one value are told as ties, in their order
     CHECK(ranking[0].value == 0.25 * 2 + 0.0625);
     CHECK(transfer::rank_sources(target, {}).empty());
     CHECK(transfer::source_value({}, one) == 0);
+    const std::vector<class_share> failed{{"a", 1, std::nan("")}, {"b", 2, std::numeric_limits<double>::infinity()}}; // of kernels that did not run
+    CHECK(transfer::source_value(failed, one) == 0);
+    CHECK(transfer::rank_sources(failed, sources).size() == sources.size());
+    CHECK(transfer::rank_sources(target, sources, transfer::source_rule::square_root, std::nan("")).size() == sources.size());
 }

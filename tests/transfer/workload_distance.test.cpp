@@ -46,4 +46,7 @@ TEST_CASE("workload_distance: keys of both forms are one, and what is no key has
     REQUIRE(least);
     REQUIRE(minus);
     CHECK(!workload_distance(*least, *minus)); // the quotient has no int64
+    const auto axis = workload_arguments::parse(R"(["a", -2])"), count = workload_arguments::parse(R"(["a", 1])");
+    CHECK(!workload_distance(*axis, *count)); // a negative factor would rank first
+    CHECK(!workload_distance(*count, *axis));
 }

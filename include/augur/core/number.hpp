@@ -46,7 +46,7 @@ inline bool exact_decimal(std::uint64_t mantissa, std::int64_t scale, double& ou
     return true;
 }
 
-inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 /// Calls strtod on a text without a decimal point, so that the locale has no effect: 1.25e-3 becomes 125e-5.
 /// 768 significant digits determine every double; of the digits after them it only matters whether one is not zero.

@@ -73,6 +73,7 @@ namespace metatune {
     return names;
 }
 
+/// Options of `to_dot`.
 struct dot_options {
     bool nested = false; ///< also edges between the `for` of a loop and those of the loops directly inside it
 };

@@ -67,7 +67,8 @@ struct config {
 };
 
 /// Checks that networks of this configuration can read a candidate.
-/// Errors: shape_mismatch (another number of features, sizes or parents that do not fit), invalid_argument (a feature that is not finite).
+/// Errors: shape_mismatch (another number of features, sizes that do not fit), invalid_argument (a loop before the one around it, a feature that is not
+/// finite).
 [[nodiscard]] inline result<void> check(const loop_rows& loops, const config& c) {
     const auto slots = static_cast<std::size_t>(loops.features.rows());
     const auto wrong = [](errc code, std::string what) { return error{code, "metatune: expected " + std::move(what)}; };
@@ -76,9 +77,9 @@ struct config {
     if (loops.present.size() != slots || loops.parents.size() != slots)
         return wrong(errc::shape_mismatch, "presence and parent of " + std::to_string(slots) + " loops, got " + std::to_string(loops.present.size()) +
                                                " and " + std::to_string(loops.parents.size()));
-    for (const std::uint32_t p : loops.parents)
-        if (p != loop_rows::no_parent && p >= slots)
-            return wrong(errc::shape_mismatch, "a parent below " + std::to_string(slots) + ", got " + std::to_string(p));
+    for (std::size_t i = 0; i < slots; ++i)
+        if (const std::uint32_t p = loops.parents[i]; p != loop_rows::no_parent && p >= i)
+            return wrong(errc::invalid_argument, "the loop around loop " + std::to_string(i) + " before it, got " + std::to_string(p));
     if (!nn::kernels::all_finite(loops.features.data(), loops.features.size())) return wrong(errc::invalid_argument, "finite features");
     return {};
 }

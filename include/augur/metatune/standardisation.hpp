@@ -5,7 +5,6 @@
 /// @file
 /// Features of loops with mean 0 and deviation 1, as networks are trained on them.
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -29,21 +28,24 @@ struct standardisation {
     /// Those of the present loops of `from`; no loop: none. The scale of a column that does not vary is 0: it teaches nothing.
     /// pre: each has the same number of columns
     [[nodiscard]] static standardisation fit(std::span<const loop_rows* const> from) {
-        Eigen::ArrayXd sum, squares;
+        const auto each_row = [&](const auto& f) {
+            for (const loop_rows* one : from)
+                for (std::size_t r = 0; r < one->present.size(); ++r)
+                    if (one->present[r] != 0) f(one->features.row(static_cast<Eigen::Index>(r)).cast<double>().transpose().array());
+        };
+        Eigen::ArrayXd mean, squares;
         double count = 0;
-        for (const loop_rows* one : from)
-            for (std::size_t r = 0; r < one->present.size(); ++r) {
-                if (one->present[r] == 0) continue;
-                const Eigen::ArrayXd row = one->features.row(static_cast<Eigen::Index>(r)).cast<double>().transpose().array();
-                if (count == 0) sum = squares = Eigen::ArrayXd::Zero(row.size());
-                sum += row;
-                squares += row.square();
-                ++count;
-            }
+        each_row([&](const auto& row) {
+            if (count == 0) mean = squares = Eigen::ArrayXd::Zero(row.size());
+            mean += row;
+            ++count;
+        });
+        mean /= count;
+        each_row([&](const auto& row) { squares += (row - mean).square(); }); // a second pass: the difference of two sums of squares would cancel
         standardisation out;
-        for (Eigen::Index c = 0; c < sum.size(); ++c) {
-            const double m = sum[c] / count, deviation = std::sqrt((std::max)(squares[c] / count - m * m, 0.0));
-            out.mean.push_back(static_cast<float>(m));
+        for (Eigen::Index c = 0; c < mean.size(); ++c) {
+            const double deviation = std::sqrt(squares[c] / count);
+            out.mean.push_back(static_cast<float>(mean[c]));
             out.scale.push_back(deviation > 1e-6 ? static_cast<float>(1 / deviation) : 0.0F);
         }
         return out;

@@ -75,11 +75,13 @@ struct training_state {
     explicit training_state(network<float> start) : net(std::move(start)), first(network<float>::zeros(net.config)), second(first) {}
 };
 
+/// What a training tells after each step.
 struct training_progress {
     std::size_t step = 0, steps = 0; ///< done, planned
     double loss = 0;                 ///< of this step; meta-training: of the adapted models, mean over the meta-tasks
 };
 
+/// What a call of `pretrain` or `meta_train` did.
 struct training_report {
     std::size_t steps = 0; ///< of this call
     double first_loss = 0, last_loss = 0;

@@ -84,12 +84,7 @@ public:
     /// See `search_strategy`. Errors: those of the scorer.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        std::vector<decision_vector> waiting; // points of another space, until the space has them
-        for (decision_vector& d : observed_) {
-            if (trace_path(space, d)) seen_.insert(fingerprint_decisions(space, d));
-            else waiting.push_back(std::move(d));
-        }
-        observed_ = std::move(waiting);
+        detail::take_seen(space, observed_, seen_);
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
@@ -165,7 +160,7 @@ private:
     result<void> anneal(const Space& space, F& scorer, walker_set& walkers, detail::best_points& best, double unit, random_engine& rng) {
         walker_set next(walkers.points.size());
         std::vector<double> luck(walkers.points.size());
-        for (std::size_t k = 0, last = 0; k < options_.iterations && k < last + options_.patience; ++k) {
+        for (std::size_t k = 0, last = 0; k < options_.iterations && k - last < options_.patience; ++k) {
             const double temperature = annealing_temperature(k, options_.iterations, options_.hot, options_.cold);
             const random_engine iteration(rng());
             executor_.bulk(walkers.points.size(), [&](std::size_t i) {

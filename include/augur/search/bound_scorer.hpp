@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -36,7 +35,6 @@ public:
     /// Scores `points`.   pre: points.size() == scores.size().   Errors: those of the model
     [[nodiscard]] result<void> operator()(std::span<const decision_vector> points, std::span<float> scores) {
         AUGUR_ASSERT(points.size() == scores.size(), "bound_scorer: shape");
-        constexpr float unusable = -std::numeric_limits<float>::infinity();
         std::vector<std::optional<S>> schedules(points.size());
         executor_.bulk(points.size(), [&](std::size_t i) {
             if (auto s = space_->realise(points[i])) schedules[i].emplace(std::move(*s));
@@ -45,11 +43,11 @@ public:
         batch.reserve(points.size());
         for (auto& s : schedules)
             if (s) batch.push_back(std::move(*s));
-        std::vector<float> batch_scores(batch.size(), unusable);
+        std::vector<float> batch_scores(batch.size(), detail::unusable_score);
         if (auto ok = model_->score(*task_, std::span<const S>(batch), std::span<float>(batch_scores)); !ok) return ok;
         for (std::size_t i = 0, k = 0; i < schedules.size(); ++i) {
-            scores[i] = schedules[i] ? batch_scores[k++] : unusable;
-            if (std::isnan(scores[i])) scores[i] = unusable;
+            scores[i] = schedules[i] ? batch_scores[k++] : detail::unusable_score;
+            if (std::isnan(scores[i])) scores[i] = detail::unusable_score;
         }
         return {};
     }

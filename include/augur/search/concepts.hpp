@@ -35,6 +35,9 @@ concept point_scorer = requires(F& f, std::span<const decision_vector> points, s
 };
 
 namespace detail {
+/// The score of a point that must not be proposed as long as there are others.
+inline constexpr float unusable_score = -std::numeric_limits<float>::infinity();
+
 /// Scores every point 0.
 struct constant_scorer {
     result<void> operator()(std::span<const decision_vector>, std::span<float> scores) const {

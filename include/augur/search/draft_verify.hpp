@@ -68,7 +68,7 @@ public:
         const std::span<const float> cheap(cheap_.data(), legal);
         std::vector<float> dear(legal);
         if (auto ok = verifier(std::span<const decision_vector>(pool_.data(), legal), std::span<float>(dear)); !ok) return ok.error();
-        std::replace_if(dear.begin(), dear.end(), is_nan, unusable);
+        std::replace_if(dear.begin(), dear.end(), is_nan, detail::unusable_score);
         const bool ranks = std::any_of(dear.begin(), dear.end(), [&](float s) { return s != dear.front(); });
         const auto by_cheap = order_of(cheap), by_dear = ranks ? order_of(dear) : by_cheap;
 
@@ -111,7 +111,7 @@ public:
     [[nodiscard]] const draft_options& options() const noexcept { return options_; }
 
 private:
-    static constexpr float unusable = -std::numeric_limits<float>::infinity(), unscored = std::numeric_limits<float>::quiet_NaN();
+    static constexpr float unscored = std::numeric_limits<float>::quiet_NaN();
     static bool is_nan(float x) { return std::isnan(x); }
 
     Strategy strategy_;
@@ -160,7 +160,7 @@ private:
         }
         std::vector<float> scores(points.size());
         if (auto ok = (*draft_)(std::span<const decision_vector>(points), std::span<float>(scores)); !ok) return ok;
-        for (std::size_t i = 0; i < fresh.size(); ++i) cheap_[fresh[i]] = std::isnan(scores[i]) ? unusable : scores[i];
+        for (std::size_t i = 0; i < fresh.size(); ++i) cheap_[fresh[i]] = std::isnan(scores[i]) ? detail::unusable_score : scores[i];
         return {};
     }
 

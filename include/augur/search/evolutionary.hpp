@@ -20,6 +20,7 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/detail/best_points.hpp>
+#include <augur/search/detail/draw_usable.hpp>
 #include <augur/search/detail/score_cache.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/describe.hpp>
@@ -77,8 +78,7 @@ public:
     /// See `search_strategy`. Errors: those of the scorer.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        for (; observed_in_seen_ < observed_.size(); ++observed_in_seen_)
-            if (const auto& p = observed_[observed_in_seen_].decisions; trace_path(space, p)) seen_.insert(fingerprint_decisions(space, p));
+        detail::take_seen(space, new_, seen_);
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
@@ -106,8 +106,9 @@ public:
 
         const std::size_t random_points = detail::random_points(options_.eps_greedy, n, options_.truncate_eps);
         std::vector<decision_vector> kept = best.release();
+        seen_points seen = seen_; // after an error nothing has been proposed
         auto take = [&](decision_vector& point) {
-            if (seen_.insert(fingerprint_decisions(space, point))) out.push_back(std::move(point));
+            if (seen.insert(fingerprint_decisions(space, point))) out.push_back(std::move(point));
         };
         std::size_t at = 0;
         for (; at < kept.size() && out.size() < n - random_points; ++at) take(kept[at]);
@@ -116,14 +117,19 @@ public:
         rng.shuffle(std::span<std::size_t>(order));
         for (std::size_t i = 0; i < sampled && out.size() < n; ++i) take(samples[order[i]]);
         for (; at < kept.size() && out.size() < n; ++at) take(kept[at]);
-        if (out.size() < n) draw_unseen(space, seen_, n - out.size(), rng, out);
+        if (out.size() < n)
+            if (auto ok = detail::draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
+        seen_ = std::move(seen);
         return out;
     }
 
     /// Points that join the first population of every proposal, for example those that are good for similar tasks. Of another space: they are left out.
     void begin_with(std::vector<decision_vector> points) { given_ = std::move(points); }
 
-    void observe(std::span<const measured_decisions> points) { observed_.insert(observed_.end(), points.begin(), points.end()); }
+    void observe(std::span<const measured_decisions> points) {
+        observed_.insert(observed_.end(), points.begin(), points.end());
+        for (const measured_decisions& p : points) new_.push_back(p.decisions);
+    }
 
 private:
     template <class Space>
@@ -268,7 +274,7 @@ private:
     seen_points seen_;                   ///< proposed or observed points
     std::vector<decision_vector> given_; ///< by the caller, before the search
     std::vector<measured_decisions> observed_;
-    std::size_t observed_in_seen_ = 0; ///< number of observed points that were looked at for seen_
+    std::vector<decision_vector> new_; ///< observed since the last proposal, or of another space
     detail::score_cache scores_;       ///< of this proposal
 };
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,7 +21,8 @@
 namespace augur::inline v0 {
 
 /// Proposes given points first, then those of another strategy. By default that strategy does not observe the given points, so that it does not search
-/// around them alone; with `told` it observes them. Given points that the space does not have, because it has changed, wait until it has them.
+/// around them alone; with `told` it observes them. Given points that the space does not have, because it has changed, wait until it has them, and so do
+/// points that an error kept back.
 ///
 /// Cost  of a proposal: that of the strategy, and a walk for each given point that was not proposed yet
 template <class Strategy>
@@ -35,11 +37,17 @@ public:
     template <class Space, point_scorer F>
         requires search_strategy<Strategy, Space>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        std::vector<decision_vector> out, left;
+        std::vector<decision_vector> out, left, waiting;
         for (const decision_vector& point : left_) (out.size() < n && trace_path(space, point) ? out : left).push_back(point);
+        const auto given = static_cast<std::ptrdiff_t>(out.size());
+        for (decision_vector& point : held_) (out.size() < n && trace_path(space, point) ? out : waiting).push_back(std::move(point));
+        held_ = std::move(waiting);
         while (out.size() < n) {
             auto others = strategy_.propose(space, scorer, n - out.size(), rng);
-            if (!others) return others.error();
+            if (!others) {
+                held_.insert(held_.begin(), std::make_move_iterator(out.begin() + given), std::make_move_iterator(out.end()));
+                return others.error();
+            }
             if (others->empty()) break;
             for (auto& point : *others)
                 if (std::find(points_.begin(), points_.end(), point) == points_.end()) out.push_back(std::move(point));
@@ -63,6 +71,7 @@ private:
     Strategy strategy_;
     std::vector<decision_vector> points_; ///< all that were given
     std::vector<decision_vector> left_;   ///< of these, what was not proposed yet
+    std::vector<decision_vector> held_;   ///< of the strategy, kept back by an error
     bool told_;
 };
 

@@ -19,10 +19,10 @@ namespace augur::inline v0 {
 /// Proposes uniform samples of the space without repetition; ignores the scorer.
 class random_search {
 public:
+    /// See `search_strategy`. No errors.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F&, std::size_t n, random_engine& rng) {
-        for (const decision_vector& d : observed_) seen_.insert(fingerprint_decisions(space, d));
-        observed_.clear();
+        detail::take_seen(space, observed_, seen_);
         std::vector<decision_vector> out;
         draw_unseen(space, seen_, n, rng, out);
         return out;
@@ -34,7 +34,7 @@ public:
 
 private:
     seen_points seen_;
-    std::vector<decision_vector> observed_; ///< observed since the last proposal; excluded from later proposals
+    std::vector<decision_vector> observed_; ///< observed since the last proposal, or of another space; not proposed
 };
 
 } // namespace augur::inline v0

@@ -67,6 +67,21 @@ void draw_unseen(const P& space, seen_points& seen, std::size_t n, random_engine
     }
 }
 
+namespace detail {
+
+/// Adds the points that the space has to `seen`. The others, of a space that has changed, stay in `points` until it has them.
+template <decision_tree P>
+void take_seen(const P& space, std::vector<decision_vector>& points, seen_points& seen) {
+    std::vector<decision_vector> waiting;
+    for (decision_vector& d : points) {
+        if (trace_path(space, d)) seen.insert(fingerprint_decisions(space, d));
+        else waiting.push_back(std::move(d));
+    }
+    points = std::move(waiting);
+}
+
+} // namespace detail
+
 } // namespace augur::inline v0
 
 #endif

@@ -149,7 +149,7 @@ private:
         return std::all_of(state_.begin(), state_.end(), [](const progress& s) { return std::isfinite(s.best); });
     }
 
-    /// The objective if the best latency of task `changed` were smaller by `less` seconds.
+    /// The objective if the best latency of task `changed` were smaller by `reduction` seconds.
     [[nodiscard]] double objective_with(std::size_t changed, double reduction) const {
         double sum = 0;
         for (std::size_t i = 0; i < tasks_.size(); ++i)

@@ -50,10 +50,11 @@ private:
     sentence_form form_;
 };
 
+/// Options of `generative_search`.
 struct generative_search_options {
     generation_options sampling{}; ///< `count` and `seed` are of each proposal; `sample` is true
-    bool likely_first = true;    ///< the first point of all is the most likely one (greedy), not a sample
-    double explored = 0.25; ///< share of the other points that are drawn from the space, as the model's corpus was: it may be sure of what is wrong
+    bool likely_first = true;      ///< the first point of all is the most likely one (greedy), not a sample
+    double explored = 0.25;        ///< share of the other points that are drawn uniformly from the space, because the model may be confidently wrong
 };
 
 /// Proposes points that a language model writes for one kernel. The scorer is not asked: with one, `draft_then_verify` ranks what this search drafts.
@@ -66,7 +67,7 @@ struct generative_search_options {
 /// ```
 ///
 /// All points are legal and none comes twice, nor one that was observed. After the model has learned, generation begins anew with the points so far left
-/// out.
+/// out. Observed points that the space does not have, because it has changed, wait until it has them.
 ///
 /// Cost     of a proposal: the model for each choice of each point, at most; a fine-tuning where one is due
 /// Threads  one thread for all searches of a model; model and space must outlive them
@@ -143,16 +144,22 @@ private:
     void draw(std::size_t n, std::size_t tries, random_engine& rng, std::vector<decision_vector>& out) {
         for (; out.size() < n && tries > 0; --tries) {
             auto point = sample_path(*space_, rng).values;
-            if (!seen_.insert(point).second) continue;
+            if (!trace_path(*space_, point) || !seen_.insert(point).second) continue; // a walk may meet a decision without options
             others_.push_back(point);
             out.push_back(std::move(point));
         }
     }
 
     result<void> exclude_others() {
-        for (const auto& point : others_)
+        std::vector<decision_vector> waiting;
+        for (auto& point : others_) {
+            if (!trace_path(*space_, point)) {
+                waiting.push_back(std::move(point));
+                continue;
+            }
             if (auto out = generator_->exclude(point); !out) return out;
-        others_.clear();
+        }
+        others_ = std::move(waiting);
         return {};
     }
 
@@ -162,13 +169,11 @@ private:
         if (generator_ && now == model_) return exclude_others();
         auto made = generator<model_type, P>::create(*now, language_->words(), language_->form(), prompt_, *space_);
         if (!made) return made.error();
-        for (const auto& point : seen_)
-            if (auto out = made->exclude(point); !out) return out;
         generator_.reset(); // before its model
         model_ = std::move(now);
         generator_.emplace(*std::move(made));
-        others_.clear();
-        return {};
+        others_.assign(seen_.begin(), seen_.end());
+        return exclude_others();
     }
 };
 

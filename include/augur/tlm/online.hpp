@@ -91,10 +91,10 @@ public:
     /// part in each later fine-tuning. An empty data set is no error and trains nothing
     [[nodiscard]] result<void> demonstrate(dataset sentences) {
         before_.emplace(std::move(sentences));
-        return fine_tune(0);
+        return fine_tune(tried_);
     }
-    /// A measured point of a kernel: seconds, or infinity for one that failed. One that was observed before is passed over. The space must outlive the
-    /// model.
+    /// A measured point of a kernel: seconds; what is no number above 0 has failed. One that was observed before is passed over, and one that the space
+    /// does not have is not learned. The space must outlive the model.
     template <decision_tree P>
     void observe(std::string_view prompt, const P& space, std::span<const std::uint64_t> decisions, double seconds) {
         const auto [at, is_new] = places_.try_emplace({std::string(prompt), &space}, kernels_.size());
@@ -104,7 +104,7 @@ public:
                      return add_sentence(to, source, text, space, *d.decisions, d.seconds);
                  }});
         const auto [point, first_time] = kernels_[at->second].points.emplace(decisions.begin(), decisions.end());
-        if (first_time) observed_.push_back({at->second, &*point, std::isnan(seconds) ? std::numeric_limits<double>::infinity() : seconds});
+        if (first_time) observed_.push_back({at->second, &*point, seconds > 0 ? seconds : std::numeric_limits<double>::infinity()});
     }
     /// The model, after a fine-tuning if one is due. A fine-tuning that fails leaves the model as it is: see `failed`.
     [[nodiscard]] std::shared_ptr<const frozen_gpt2> current() {
@@ -187,7 +187,9 @@ private:
                 least = d.seconds;
             }
             if (taken == options_.best || !(d.seconds <= options_.within * least) || !std::isfinite(d.seconds)) continue;
-            if (auto added = kernels_[d.kernel].write(to, source, kernels_[d.kernel].prompt, d); !added) return added.error();
+            const auto added = kernels_[d.kernel].write(to, source, kernels_[d.kernel].prompt, d);
+            if (!added && added.error().code == errc::illegal_schedule) continue; // the space has changed
+            if (!added) return added.error();
             ++taken;
         }
         return std::move(to).finish();

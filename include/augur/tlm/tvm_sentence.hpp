@@ -169,8 +169,13 @@ auto split_of(Steps& steps, std::int64_t stage, std::int64_t iter) -> decltype(s
     return steps;
 }
 
+namespace detail {
+/// A mark that says where a phase of Ansor's sketch ends, and is no step.
+inline bool is_phase_mark(std::string_view kind) { return kind == "PPT" || kind == "CLS" || kind == "PRS" || kind == "VECS" || kind == "TBS"; }
+} // namespace detail
+
 /// The schedule that steps of a sentence mean: the lengths of each SPC go to the first SP of that stage and loop, and the marks of phases are left out.
-/// Errors: illegal_schedule: an SPC without such an SP, or with another number of lengths
+/// Errors: illegal_schedule: an SPC without such an SP, or with another number of lengths; unsupported: a step that is neither Ansor's nor a mark
 [[nodiscard]] inline result<step_list> ansor_schedule(const step_list& sentence) {
     step_list out;
     for (const auto& s : sentence.steps) {
@@ -179,7 +184,10 @@ auto split_of(Steps& steps, std::int64_t stage, std::int64_t iter) -> decltype(s
             out.steps.push_back(s);
             continue;
         }
-        if (mark->kind != "SPC") continue;
+        if (mark->kind != "SPC") {
+            if (detail::is_phase_mark(mark->kind)) continue;
+            return error{errc::unsupported, "tlm sentence: a step of the kind '" + printable(mark->kind) + "'"};
+        }
         json_reader in(mark->json);
         std::string_view kind;
         std::int64_t stage = 0, iter = 0, extent = 0;

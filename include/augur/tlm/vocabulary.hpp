@@ -55,7 +55,8 @@ constexpr int highest_power(std::int64_t prime) {
     return e;
 }
 
-/// Texts of the tokens that numbers are made of: minus, zero, end, digits, powers. No word of a sentence has a `^`, `#` or `;` in front of it alone.
+/// Texts of the tokens that numbers are made of: minus, zero, end, digits, powers. A word of a sentence that is spelled like one of them is unknown
+/// (`vocabulary::append`).
 inline std::vector<std::string> number_tokens() {
     std::vector<std::string> out{"#-", "#0", "#;"};
     for (char c = '0'; c <= '9'; ++c) out.push_back(std::string("#d") + c);
@@ -117,7 +118,8 @@ public:
     bool append(std::string_view word, std::vector<token>& out) const {
         if (numbers_at_ != 0)
             if (const auto n = detail::integer_of(word)) return append_factors(*n, out), true;
-        const auto t = find(word);
+        auto t = find(word);
+        if (t && is_number_token(*t)) t.reset();
         out.push_back(t.value_or(unknown));
         return t.has_value();
     }
@@ -162,6 +164,7 @@ public:
         return out;
     }
 
+    /// Calls `f(word)` for each word of a text, which blanks separate.
     template <class F>
     static void each_word(std::string_view text, F&& f) {
         constexpr std::string_view blanks = " \t\r\n\f\v";
@@ -350,14 +353,17 @@ public:
     /// @param limit  on its size, with the special tokens
     /// Errors        as `vocabulary::create`
     [[nodiscard]] result<vocabulary> build(number_form numbers = number_form::words, std::size_t limit = 30000) const {
+        const auto number_tokens = detail::number_tokens();
         std::vector<std::pair<std::uint64_t, std::string>> words;
         for (const auto& [word, count] : counts_) {
             const bool is_special = std::find(vocabulary::special.begin(), vocabulary::special.end(), word) != vocabulary::special.end();
-            if (!is_special && !(numbers == number_form::factors && detail::integer_of(word))) words.emplace_back(count, word);
+            const bool is_number = numbers == number_form::factors &&
+                                   (detail::integer_of(word) || std::find(number_tokens.begin(), number_tokens.end(), word) != number_tokens.end());
+            if (!is_special && !is_number) words.emplace_back(count, word);
         }
         std::sort(words.begin(), words.end(),
                   [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-        const auto taken = vocabulary::special.size() + (numbers == number_form::factors ? detail::number_tokens().size() : 0);
+        const auto taken = vocabulary::special.size() + (numbers == number_form::factors ? number_tokens.size() : 0);
         words.resize((std::min)(words.size(), limit - (std::min)(limit, taken)));
         std::vector<std::string> texts;
         for (auto& w : words) texts.push_back(std::move(w.second));

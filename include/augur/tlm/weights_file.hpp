@@ -5,6 +5,7 @@
 /// @file
 /// A language model as a folder that Hugging Face transformers read and write: `config.json`, `model.safetensors` and `tokenizer.json`.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -118,6 +119,12 @@ struct language_model {
                                                                const nn::safetensors_limits& limits = {}) {
     const auto header = nn::parse_safetensors(file, limits);
     if (!header) return header.error();
+    const auto passed_over = [](std::string_view name) {
+        return name == "lm_head.weight" || name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+    };
+    for (const auto& t : header->tensors)
+        if (t.type != "F32" && !passed_over(t.name))
+            return error{errc::version_mismatch, "gpt2 weights: expected type F32, tensor '" + printable(t.name) + "' has " + std::string(t.type)};
     if (c.parameters() > static_cast<double>(file.size()) / 4)
         return error{errc::shape_mismatch, "gpt2 weights: the config needs more parameters than the file has bytes for"};
     const std::string prefix = header->find("transformer.wte.weight") != nullptr ? "transformer." : "";
@@ -136,10 +143,8 @@ struct language_model {
         },
         net);
     if (!outcome) return outcome.error();
-    for (const auto& t : header->tensors) {
-        const bool passed_over = t.name == "lm_head.weight" || t.name.ends_with(".attn.bias") || t.name.ends_with(".attn.masked_bias");
-        read += passed_over ? 1 : 0;
-    }
+    read +=
+        static_cast<std::size_t>(std::count_if(header->tensors.begin(), header->tensors.end(), [&](const auto& t) { return passed_over(t.name); }));
     if (read != header->tensors.size())
         return error{errc::shape_mismatch, "gpt2 weights: " + std::to_string(header->tensors.size() - read) + " tensors that a model of " +
                                                std::to_string(c.layers) + " layers does not have"};

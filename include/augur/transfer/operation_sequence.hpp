@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <augur/core/number.hpp>
+
 namespace augur::inline v0::transfer {
 
 namespace detail {
@@ -19,7 +21,8 @@ namespace detail {
 /// TVM cuts longer names: 80 characters, then '_', a hash of the whole name, and '_'.
 inline constexpr std::size_t longest_name = 80;
 
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+using augur::detail::is_digit;
+
 constexpr bool is_hexadecimal(char c) noexcept { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
 /// Without `_17`, which makes the name of a function unique in its module. What belongs to an operation (conv2d, contrib_conv3d_NDHWc) has no '_' before.

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/space/describe.hpp>
+#include <augur/space/walk.hpp>
 #include <augur/workload/class_levels.hpp>
 #include <augur/workload/concepts.hpp>
 
@@ -90,6 +90,7 @@ struct transfer_options {
 /// Threads  const member functions may run at the same time
 class schedule_pool {
 public:
+    /// Adds a schedule that is in words already.
     void add(pooled_schedule s) { schedules_.push_back(std::move(s)); }
 
     /// Adds the schedule with these decisions.   Errors: illegal_schedule (no complete and legal point of the space)
@@ -123,8 +124,7 @@ public:
             else {
                 auto adapted = adapt_point(space, source.words);
                 transferred_point t{i, *agreement.finest(), std::move(adapted.path.values), adapted.equal, adapted.changed, adapted.unnamed};
-                std::uint64_t hash = t.point.size();
-                for (const auto v : t.point) hash = mix64(hash ^ v);
+                const std::uint64_t hash = hash_decisions(t.point);
                 const auto [first, last] = known.equal_range(hash);
                 const bool is_known = std::any_of(first, last, [&](const auto& entry) { return out.points[entry.second].point == t.point; });
                 if (t.equal + t.changed == 0) refuse(refusal::no_common_decision);

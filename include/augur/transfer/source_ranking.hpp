@@ -29,7 +29,7 @@ enum class source_rule : std::uint8_t {
     linear,      ///< P_c^2 |W_Tc|, which fits the paper's table as well
 };
 
-/// The value of a source for a target: the sum over the classes of the target of P_c^2 sqrt(|W_Tc|).
+/// The value of a source for a target: the sum over the classes of the target of P_c^2 sqrt(|W_Tc|). A class whose share is not finite counts nothing.
 ///
 /// Cost  the product of the two numbers of classes
 [[nodiscard]] inline double source_value(std::span<const class_share> target, std::span<const class_share> source,
@@ -37,7 +37,7 @@ enum class source_rule : std::uint8_t {
     double sum = 0;
     for (const auto& t : target)
         for (const auto& s : source) {
-            if (s.kernel_class != t.kernel_class) continue;
+            if (s.kernel_class != t.kernel_class || !std::isfinite(t.share)) continue;
             const auto count = static_cast<double>(s.kernels);
             sum += t.share * t.share * (rule == source_rule::square_root ? std::sqrt(count) : count);
         }
@@ -63,6 +63,7 @@ struct ranked_source {
     std::sort(out.begin(), out.end(),
               [](const ranked_source& a, const ranked_source& b) { return a.value != b.value ? a.value > b.value : a.source < b.source; });
     for (std::size_t begin = 0, end = 0; begin < out.size(); begin = end) {
+        end = begin + 1;
         while (end < out.size() && out[begin].value - out[end].value <= same_value * out[begin].value) ++end;
         std::sort(out.begin() + static_cast<std::ptrdiff_t>(begin), out.begin() + static_cast<std::ptrdiff_t>(end),
                   [](const ranked_source& a, const ranked_source& b) { return a.source < b.source; });
@@ -83,6 +84,7 @@ struct pair_counts {
     [[nodiscard]] std::size_t measurements() const noexcept { return pairs + kernels; } ///< each kernel as it is, too: what the paper prints as pairs
 };
 
+/// Counts the pairs of a transfer from `source` to `target`.   Cost: the product of the two numbers of classes
 [[nodiscard]] inline pair_counts count_pairs(std::span<const class_share> target, std::span<const class_share> source) {
     pair_counts out;
     for (const auto& t : target) {

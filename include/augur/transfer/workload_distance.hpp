@@ -63,7 +63,7 @@ private:
 };
 
 /// TVM's distance factor: the product of target / candidate over the arguments; nullopt unless the DAGs and the numbers of arguments are equal, the whole
-/// numbers of the candidate divide those of the target, and the other arguments are equal. TVM ranks candidates by latency times factor.
+/// numbers of the candidate divide those of the target and have their signs, and the other arguments are equal. TVM ranks candidates by latency times factor.
 ///
 /// Source  TVM, pull requests 7317 and 7344 (python/tvm/auto_scheduler/utils.py, calc_workload_dis_factor)
 [[nodiscard]] inline std::optional<double> workload_distance(const workload_arguments& target, const workload_arguments& candidate) {
@@ -72,7 +72,9 @@ private:
     for (std::size_t i = 0; i < target.arguments.size(); ++i) {
         const auto &t = target.arguments[i], &c = candidate.arguments[i];
         if (t == c) continue;
-        if (!t.word.empty() || !c.word.empty() || t.number == 0 || c.number == 0 || c.number == -1 || t.number % c.number != 0) return std::nullopt;
+        if (!t.word.empty() || !c.word.empty() || t.number == 0 || c.number == 0 || (t.number < 0) != (c.number < 0) || c.number == -1 ||
+            t.number % c.number != 0)
+            return std::nullopt;
         factor *= static_cast<double>(t.number) / static_cast<double>(c.number);
     }
     return factor;

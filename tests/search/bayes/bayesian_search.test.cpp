@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <numeric>
 #include <set>
 #include <span>
@@ -418,6 +419,51 @@ TEST_CASE("bayesian_search: a space that is used up, smaller than the batch, or 
     CHECK(run(search, *one, 3, 4, 1, [](const decision_vector&) { return 1.0; }).size() == 1);
     auto rng = augur::random_engine(1);
     CHECK(search.propose(*one, flat, 0, rng)->empty());
+}
+
+TEST_CASE("bayesian_search: walks that meet a decision without options are no points") {
+    struct half_space : toy::described_space { // behind its second sketch
+        static std::optional<augur::decision> cut(std::optional<augur::decision> d, bool dead) {
+            if (d && dead) d->options = 0;
+            return d;
+        }
+        [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+            return cut(toy::described_space::next(p), p.size() == 1 && p[0] == 1);
+        }
+        struct cursor_type : toy::described_space::cursor_type {
+            using toy::described_space::cursor_type::cursor_type;
+            std::vector<std::uint64_t> chosen;
+            [[nodiscard]] std::optional<augur::decision> next() const {
+                return cut(toy::described_space::cursor_type::next(), chosen.size() == 1 && chosen[0] == 1);
+            }
+            void choose(std::uint64_t value) {
+                chosen.push_back(value);
+                toy::described_space::cursor_type::choose(value);
+            }
+        };
+        [[nodiscard]] cursor_type cursor() const { return cursor_type(*this); }
+    };
+    static_assert(augur::described_space<half_space>);
+    const half_space space;
+    std::size_t all = 0;
+    augur::for_each_leaf(static_cast<const toy::space&>(space), 100'000, [&](std::span<const std::uint64_t> p) { return all += 1 - p[0], true; });
+    REQUIRE(all > 20);
+    bayesian_options o = small();
+    o.initial = 4;
+    bayesian_search<> search(o);
+    std::set<decision_vector> points;
+    for (std::size_t r = 0; r < all; ++r) {
+        auto rng = augur::random_engine(1).stream(r);
+        const auto proposed = search.propose(space, flat, 4, rng);
+        REQUIRE(proposed);
+        std::vector<measured_decisions> back;
+        for (const auto& p : *proposed) {
+            if (augur::trace_path(space, p)) CHECK(points.insert(p).second);
+            back.push_back({p, p.size() < 2 ? infinity : 1.0 + static_cast<double>(p[1])}); // drawn: a walk that ended early fails
+        }
+        search.observe(back);
+    }
+    CHECK(points.size() == all);
 }
 
 TEST_CASE("bayesian_search: equal latencies, only failures, NaN, 0 and negative latencies, one success") {

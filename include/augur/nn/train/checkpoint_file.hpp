@@ -26,11 +26,12 @@ struct checkpoint_file {
 
 /// Loads a checkpoint of a format of this library.
 /// Errors: those of `load_bytes`; version_mismatch (another format or version)
-[[nodiscard]] inline result<checkpoint_file> load_checkpoint_file(const std::string& path, std::string_view format) {
-    auto bytes = load_bytes(path);
+[[nodiscard]] inline result<checkpoint_file> load_checkpoint_file(const std::string& path, std::string_view format,
+                                                                  const safetensors_limits& limits = {}) {
+    auto bytes = load_bytes(path, limits);
     if (!bytes) return bytes.error();
     checkpoint_file out{path, *std::move(bytes), {}};
-    auto header = parse_safetensors(out.bytes);
+    auto header = parse_safetensors(out.bytes, limits);
     if (!header) return out.wrong(header.error().code, header.error().detail);
     out.header = *std::move(header);
     if (auto fits = out.header.check_format(format); !fits) return out.wrong(fits.error().code, fits.error().detail);

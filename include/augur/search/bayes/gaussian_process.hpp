@@ -109,7 +109,7 @@ public:
 
     /// Adds an observation: a row of the factor, from one triangular solve. Only where the row makes the matrix singular it is factorised anew.
     ///
-    /// @param point  (d)      Errors: as `create`
+    /// @param point  (d)      Errors: as `create`; after a matrix that stays singular it is of no use
     [[nodiscard]] result<void> add(const Eigen::VectorXd& point, double label) {
         if (point.size() != scaled_.rows())
             return error{errc::shape_mismatch, "gaussian process: expected a point of as many dimensions as the others"};

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -19,9 +18,6 @@
 #include <augur/space/walk.hpp>
 
 namespace augur::inline v0::detail {
-
-/// The score of a point that must not be proposed as long as there are others.
-inline constexpr float unusable_score = -std::numeric_limits<float>::infinity();
 
 /// Scores by fingerprint.
 class score_cache {

@@ -20,6 +20,7 @@
 
 namespace augur::inline v0::tlm {
 
+/// Options of `generator::generate`.
 struct generation_options : token_sampling {
     std::size_t count = 64;   ///< points; fewer come if the space has no more with a probability
     bool sample = true;       ///< false: the most likely ones (beam search; greedy for one)
@@ -29,8 +30,8 @@ struct generation_options : token_sampling {
 
     /// Errors: invalid_argument
     [[nodiscard]] result<void> check() const {
-        if (temperature > 0 && top_p > 0 && top_p <= 1 && batch > 0) return {};
-        return error{errc::invalid_argument, "generator: expected a temperature above 0, a top_p within 0 and 1 and a batch of at least 1"};
+        if (temperature >= 1e-6 && temperature <= 1e6 && top_p > 0 && top_p <= 1 && batch > 0) return {}; // beyond, the logits of floats overflow
+        return error{errc::invalid_argument, "generator: expected a temperature of 1e-6 to 1e6, a top_p above 0 up to 1 and a batch of at least 1"};
     }
 };
 

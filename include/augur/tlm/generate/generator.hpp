@@ -38,9 +38,9 @@ namespace augur::inline v0::tlm {
 /// by perturbed log-probabilities, and equal beginnings go through the model once. Points that came leave a trie of tokens with their probability
 /// (`point_trie`), so each point comes with its probability divided by that of all that have not come, over all calls.
 ///
-/// A choice whose trie promised more than there is has a further child, a sentence that is thrown away, with the rest: the share of points that were
-/// excluded before the model had told their probability, and, with `aligned` (grammar-aligned decoding, Park et al. 2024), of tokens that are not legal.
-/// It competes as the others, so that the ratios of the points stay exact, and is thrown away once: the trie knows it afterwards.
+/// The trie may have promised a beginning more probability than its tokens turn out to have: points may be excluded before the model has told their
+/// probability and, with `aligned` (grammar-aligned decoding, Park et al. 2024), tokens may not be legal. The difference is one more child, which
+/// competes as the others. If it is drawn, that sentence is thrown away and the trie knows the true value, so the ratios of the points stay exact.
 ///
 /// Cost     the model for each choice of each point, at most; with `aligned` for each token of each sentence, also those thrown away; sequences are
 ///          copied where points part

@@ -66,7 +66,7 @@ public:
         const auto& W = net_.tokens.W;
         logits_ = packed(W.cols(), W.rows(), {W.data(), 1, W.outerStride()}, nullptr);
     }
-    /// pre: the executor outlives the sessions, which are not used inside of its work
+    /// pre: the executor outlives the sessions; no session is used within work of that executor
     template <bulk_executor E>
     frozen_gpt2(gpt2<float> net, E& threads, const freeze_options& options = {}) : frozen_gpt2(std::move(net), options) {
         threads_ = threads.concurrency();

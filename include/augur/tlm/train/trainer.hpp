@@ -31,6 +31,7 @@
 #include <augur/dataset/file.hpp>
 #include <augur/nn/layers/dropout.hpp>
 #include <augur/nn/safetensors.hpp>
+#include <augur/nn/train/checkpoint_file.hpp>
 #include <augur/nn/train/optimiser.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/tlm/corpus.hpp>
@@ -38,6 +39,7 @@
 
 namespace augur::inline v0::tlm {
 
+/// Options of `train`.
 struct training_options {
     std::size_t epochs = 2;
     std::size_t prompts = 4;     ///< groups of a batch; each is a unit of parallel work
@@ -57,8 +59,23 @@ struct training_options {
     std::string checkpoint;
     double checkpoint_seconds = 60;     ///< between two of them; the last step always writes one
     std::vector<std::uint32_t> records; ///< of the corpus, to learn from; failed ones, and numbers beyond the corpus, are passed over; empty: all
+
+    /// Errors: invalid_argument
+    [[nodiscard]] result<void> check() const {
+        const auto wrong = [](const char* expected, double came) {
+            return error{errc::invalid_argument, std::string("training: expected ") + expected + ", got " + std::to_string(came)};
+        };
+        if (epochs == 0 || prompts == 0 || sentences == 0)
+            return error{errc::invalid_argument, "training: expected at least one epoch, prompt and sentence"};
+        if (!(learning_rate >= 0) || !std::isfinite(learning_rate)) return wrong("a finite learning rate of at least 0", learning_rate);
+        if (!(warm_up >= 0 && warm_up <= 1)) return wrong("a warm-up of 0 to 1", warm_up);
+        if (!(clip > 0)) return wrong("a limit of the gradient's norm above 0", clip);
+        if (!(dropout >= 0 && dropout < 1)) return wrong("a dropout rate of 0 to below 1", dropout);
+        return {};
+    }
 };
 
+/// What `train` tells after each step.
 struct training_progress {
     std::size_t step = 0, steps = 0;
     double epoch = 0;             ///< epochs done
@@ -136,8 +153,6 @@ private:
     const auto bytes = []<class T>(std::span<const T> values) {
         return std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     };
-    // One number for both, so that checkpoints that were written before there were weights go on.
-    const std::uint64_t learns = static_cast<std::uint64_t>(o.learn_all) + 2 * static_cast<std::uint64_t>(o.weighted);
     const std::uint64_t numbers[] = {content_hash(corpus),
                                      o.epochs,
                                      o.prompts,
@@ -145,7 +160,8 @@ private:
                                      o.seed,
                                      static_cast<std::uint64_t>(form),
                                      static_cast<std::uint64_t>(o.decays),
-                                     learns,
+                                     static_cast<std::uint64_t>(o.learn_all),
+                                     static_cast<std::uint64_t>(o.weighted),
                                      std::bit_cast<std::uint64_t>(o.learning_rate),
                                      std::bit_cast<std::uint64_t>(o.warm_up),
                                      std::bit_cast<std::uint64_t>(o.clip),
@@ -160,14 +176,23 @@ private:
     return hash;
 }
 
+[[nodiscard]] inline bool all_finite(const gpt2<float>& net) {
+    bool all = true;
+    gpt2<float>::visit([&](const std::string&, const auto& p) { all = all && p.allFinite(); }, net);
+    return all;
+}
+
 /// A checkpoint: parameters and moments under the names of the parameters, with the step and what decides the outcome in the metadata.
 class checkpoint_file {
 public:
     [[nodiscard]] static result<void> save(const std::string& path, std::uint64_t run, std::size_t step, const gpt2<float>& net,
                                            const nn::adam<gpt2<float>>& adam) {
         nn::safetensors_writer out;
+        out.metadata("format", format);
+        out.metadata("version", "1");
         out.metadata("run", std::to_string(run));
         out.metadata("step", std::to_string(step));
+        out.metadata("checksum", checksum(run, step, net, adam.first(), adam.second()));
         gpt2<float>::visit(
             [&](const std::string& name, const auto& p, const auto& m, const auto& v) {
                 const std::pair<const char*, const float*> parts[] = {{"", p.data()}, {"first.", m.data()}, {"second.", v.data()}};
@@ -178,19 +203,16 @@ public:
         return replace_file(path, out.file());
     }
     /// The step that it has reached; 0, and nothing is changed: there is no checkpoint.
-    /// Errors: version_mismatch: one of another training; those of the file
+    /// Errors: version_mismatch: one of another training, or a damaged file; those of the file
     [[nodiscard]] static result<std::size_t> load(const std::string& path, std::uint64_t run, gpt2<float>& net, nn::adam<gpt2<float>>& adam) {
         if (std::error_code ignored; !std::filesystem::exists(path, ignored)) return std::size_t{0};
-        const auto bytes = nn::load_bytes(path);
-        if (!bytes) return bytes.error();
-        const auto header = nn::parse_safetensors(*bytes);
-        if (!header) return error{header.error().code, path + ": " + header.error().detail};
-        const auto* whose = header->find_metadata("run");
-        const auto* reached = header->find_metadata("step");
-        if (whose == nullptr || reached == nullptr || *whose != std::to_string(run))
-            return error{errc::version_mismatch, path + ": a checkpoint of another training; remove it, or name another file"};
-        const auto step = parse_int(*reached);
-        if (!step || *step < 0) return error{errc::parse, path + ": expected a step, '" + *reached + "' came"};
+        const auto file = nn::load_checkpoint_file(path, format, {.file = most_bytes});
+        if (!file) return file.error();
+        if (file->header.metadata_text("run") != std::to_string(run))
+            return file->wrong(errc::version_mismatch, "a checkpoint of another training; remove it, or name another file");
+        const auto reached = file->header.metadata_text("step");
+        const auto step = parse_int(reached);
+        if (!step || *step < 0) return file->wrong(errc::parse, "expected a step, got '" + printable(reached.substr(0, 40)) + "'");
         auto loaded = net, first = net, second = net;
         result<void> outcome;
         gpt2<float>::visit(
@@ -198,13 +220,31 @@ public:
                 const std::pair<const char*, float*> parts[] = {{"", p.data()}, {"first.", m.data()}, {"second.", v.data()}};
                 const auto n = static_cast<std::size_t>(p.size());
                 for (const auto& [prefix, values] : parts)
-                    if (outcome) outcome = nn::read_tensor(*bytes, *header, prefix + name, std::array<std::uint64_t, 1>{n}, {values, n});
+                    if (outcome) outcome = nn::read_tensor(file->bytes, file->header, prefix + name, std::array<std::uint64_t, 1>{n}, {values, n});
             },
             loaded, first, second);
-        if (!outcome) return error{outcome.error().code, path + ": " + outcome.error().detail};
+        if (!outcome) return file->wrong(outcome.error().code, outcome.error().detail);
+        if (checksum(run, static_cast<std::size_t>(*step), loaded, first, second) != file->header.metadata_text("checksum"))
+            return file->wrong(errc::version_mismatch, "the checksum does not fit: the file is damaged");
         net = std::move(loaded);
         adam.restore(std::move(first), std::move(second), static_cast<std::size_t>(*step));
         return static_cast<std::size_t>(*step);
+    }
+
+private:
+    static constexpr std::string_view format = "augur-tlm-checkpoint";
+    static constexpr std::size_t most_bytes = std::size_t{1} << 35U; ///< parameters and moments of the largest `gpt2_config`
+
+    [[nodiscard]] static std::string checksum(std::uint64_t run, std::size_t step, const gpt2<float>& net, const gpt2<float>& first,
+                                              const gpt2<float>& second) {
+        std::uint32_t sum = crc32(std::to_string(run) + ' ' + std::to_string(step));
+        gpt2<float>::visit(
+            [&](const std::string&, const auto& p, const auto& m, const auto& v) {
+                for (const float* values : {p.data(), m.data(), v.data()})
+                    sum = crc32({reinterpret_cast<const char*>(values), static_cast<std::size_t>(p.size()) * sizeof(float)}, sum);
+            },
+            net, first, second);
+        return std::to_string(sum);
     }
 };
 
@@ -218,16 +258,13 @@ public:
 /// @param tokens    of the corpus, by the vocabulary of the model
 /// @param progress  `progress(training_progress)` -> bool after each step; false: write the checkpoint and stop
 /// Errors           invalid_argument (the options); not_found: nothing to learn from; shape_mismatch: a token beyond the model; limit: a sentence is longer
-///                  than the context, or the loss is no number; interrupted; version_mismatch: the checkpoint is of another training; io
+///                  than the context, or the loss or a parameter is no number; interrupted; version_mismatch: the checkpoint is of another training; io
 /// Cost             per token and layer 6 (4 D^2 + 2 D F) operations, and 6 D V per learned token; memory of `prompts` + 3 models
 template <bulk_executor E, class Progress>
 [[nodiscard]] result<void> train(gpt2<float>& net, const dataset& corpus, const corpus_tokens& tokens, sentence_form form,
                                  const training_options& options, E& threads, const Progress& progress) {
-    if (options.epochs == 0 || options.prompts == 0 || options.sentences == 0)
-        return error{errc::invalid_argument, "training: expected at least one epoch, prompt and sentence"};
+    if (auto sound = options.check(); !sound) return sound;
     const auto config = net.config();
-    if (!(options.dropout >= 0 && options.dropout < 1))
-        return error{errc::invalid_argument, "training: expected a dropout rate of 0 to below 1, " + std::to_string(options.dropout) + " came"};
     const detail::training_plan plan(corpus, options);
     if (plan.sentences() == 0) return error{errc::not_found, "training: the corpus has no sentence to learn from"};
     nn::adam<gpt2<float>> adam(net, {.learning_rate = options.learning_rate, .weight_decay = 0});
@@ -311,6 +348,7 @@ template <bulk_executor E, class Progress>
         const double rising = static_cast<double>(step + 1) < warm ? static_cast<double>(step + 1) / warm : 1;
         adam.settings().learning_rate = options.learning_rate * rising * (options.decays ? 1 - done : 1);
         adam.step(net, grad);
+        if (step + 1 == steps && !detail::all_finite(net)) return error{errc::limit, "training: the last step gave parameters that are no numbers"};
 
         training_progress told;
         told.step = step + 1;

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include <augur/core/config.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/search/bayes/detail/observed_points.hpp>
 #include <augur/search/bayes/encoding.hpp>
@@ -66,19 +66,19 @@ template <class Space, class E>
         }
         fingerprints[i] = fingerprint_decisions(space, points[i]);
     });
-    candidate_set out;
+    std::vector<std::size_t> fresh;
     seen_points drawn;
     for (std::size_t i = 0; i < points.size(); ++i)
-        if (!seen.contains(fingerprints[i]) && drawn.insert(fingerprints[i])) {
-            out.points.push_back(std::move(points[i]));
-            out.fingerprints.push_back(fingerprints[i]);
-        }
-    out.words.resize(out.points.size());
-    executor.bulk(out.points.size(), [&](std::size_t i) {
-        auto words = features_of_words(space, out.points[i]);
-        AUGUR_ASSERT(words, "bayesian_search: a walk is a point of its space");
-        out.words[i] = *std::move(words);
-    });
+        if (!seen.contains(fingerprints[i]) && drawn.insert(fingerprints[i])) fresh.push_back(i);
+    std::vector<std::optional<word_features>> words(fresh.size());
+    executor.bulk(fresh.size(), [&](std::size_t i) { words[i] = features_of_words(space, points[fresh[i]]); });
+    candidate_set out;
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+        if (!words[i]) continue; // the walk met a decision without options
+        out.points.push_back(std::move(points[fresh[i]]));
+        out.fingerprints.push_back(fingerprints[fresh[i]]);
+        out.words.push_back(*std::move(words[i]));
+    }
     return out;
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,7 +43,7 @@ template <class F>
     std::transform(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(successes.size()), known_prior.begin(), value);
     const auto of_candidates = std::span<const float>(scores).subspan(successes.size());
     std::transform(of_candidates.begin(), of_candidates.end(), prior.begin(), value);
-    const auto unusable = [](float s) { return s == -std::numeric_limits<float>::infinity(); };
+    const auto unusable = [](float s) { return s == unusable_score; };
     if (std::all_of(of_candidates.begin(), of_candidates.end(), unusable)) return {};
     std::size_t kept = 0;
     for (std::size_t i = 0; i < of_candidates.size(); ++i) {
