@@ -455,7 +455,7 @@ TEST_CASE("trainer: what cannot be learned is an error") {
     for (const double x : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) CHECK(refused([&](auto& c) { c.learning_rate = x; }));
     for (const double x : {-1.0, 0.0, std::nan("")}) CHECK(refused([&](auto& c) { c.clip = x; }));
     for (const double x : {-0.1, 1.1, std::nan("")}) CHECK(refused([&](auto& c) { c.warm_up = x; }));
-    o.learning_rate = 1e38; // the last step of all diverges: no loss tells it any more
+    o.learning_rate = 1e38; // it diverges
     o.warm_up = 0;
     o.epochs = 1;
     o.decays = false;
