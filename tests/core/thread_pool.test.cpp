@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <set>
 #include <mutex>
+#include <set>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -37,6 +38,30 @@ TEST_CASE("thread_pool: as many pieces at the same time as it says") {
         for (++here; here < 4;) std::this_thread::yield();
     });
     CHECK(ids.size() == 4);
+}
+
+TEST_CASE("thread_pool: an exception of a piece ends the call when all running pieces have ended, and the pool goes on") {
+    augur::thread_pool_executor pool(4);
+    for (int round = 0; round < 50; ++round) {
+        std::atomic<int> running{0}, begun{0};
+        CHECK_THROWS_AS(pool.bulk(1000,
+                                  [&](std::size_t i) {
+                                      ++running;
+                                      ++begun;
+                                      if (i == static_cast<std::size_t>(round)) {
+                                          --running;
+                                          throw std::runtime_error("a piece");
+                                      }
+                                      std::this_thread::yield();
+                                      --running;
+                                  }),
+                        std::runtime_error);
+        CHECK(running == 0);
+        CHECK(begun > round);
+        std::vector<std::atomic<int>> calls(100);
+        pool.bulk(calls.size(), [&](std::size_t i) { ++calls[i]; });
+        for (const auto& c : calls) REQUIRE(c == 1);
+    }
 }
 
 TEST_CASE("thread_pool: 0 threads are those of the machine") {

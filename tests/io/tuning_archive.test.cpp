@@ -191,6 +191,12 @@ TEST_CASE("tuning_archive: bad entries are counted with place and reason, the ot
         CHECK(p.archive.records.size() == 4);
         REQUIRE(p.bad.size() == 1);
         CHECK(p.bad[0] == "some/cache.json:" + message);
+        std::string lines = archives::cache_of(list); // with the line ends of another system
+        for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 2) lines.insert(at, 1, '\r');
+        const auto other = parse(lines);
+        CHECK(other.error.empty());
+        CHECK(other.archive.records.size() == 4);
+        CHECK(other.bad == p.bad);
     }
 }
 

@@ -101,6 +101,9 @@ TEST_CASE("features: strict reading") {
     few.blocks = 1;
     CHECK(features_from_json(text, few).error().code == errc::limit);
     few = {};
+    few.profiles = 1;
+    CHECK(features_from_json(text, few).error().code == errc::limit);
+    few = {};
     few.functions = 1;
     CHECK(features_from_json(text, few).error().code == errc::limit);
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <limits>
 #include <set>
@@ -503,6 +504,43 @@ TEST_CASE("log: interrupted, short and failing writes leave whole records only")
     CHECK(!writer->append(logs::record(0)));
     CHECK(writer->next_sequence() == 1);
     CHECK(read_log(path).records.size() == 1);
+    CHECK(!writer->flush()); // the system tells it once, the writer from then on
+    CHECK(!writer->append(logs::record(1)));
+    CHECK(read_log(path).records.size() == 2);
+}
+
+TEST_CASE("log: a long reason is cut between characters, not refused") {
+    const logs::folder tmp;
+    const std::string path = tmp / "a.log";
+    auto writer = log_writer::open(path, durability::none);
+    REQUIRE(writer);
+    auto r = logs::record(0);
+    r.measured.status = outcome::compile_error;
+    r.measured.seconds.clear();
+    r.measured.reason = "error: ";
+    while (r.measured.reason.size() < 3'000'000) r.measured.reason += "\xE2\x82\xAC"; // a character of three bytes
+    REQUIRE(writer->append(r));
+    const auto read = read_log(path);
+    REQUIRE(read.records.size() == 1);
+    const auto& reason = read.records[0].measured.reason;
+    CHECK(reason.size() <= 65536);
+    CHECK(reason.size() > 65532);
+    CHECK((reason.size() - 7) % 3 == 0);
+    CHECK(r.measured.reason.starts_with(reason));
+}
+
+TEST_CASE("log: one that is to be new and holds records is refused and left as it is") {
+    const logs::folder tmp;
+    const std::string path = tmp / "a.log";
+    const std::string tvm = to_text(logs::record(0)).substr(0, to_text(logs::record(0)).find('\n') + 1); // without a comment
+    std::ofstream(path, std::ios::binary) << tvm << tvm.substr(0, 40);
+    const auto refused = log_writer::open(path, durability::none, true);
+    REQUIRE(!refused);
+    CHECK(refused.error().code == errc::invalid_argument);
+    CHECK(refused.error().detail.find("holds 1 records") != std::string::npos);
+    CHECK(logs::read(path) == tvm + tvm.substr(0, 40));
+    CHECK(log_writer::open(path, durability::none));
+    CHECK(log_writer::open(tmp / "new.log", durability::none, true));
 }
 
 TEST_CASE("log: a real limit on the size of a file") {
@@ -636,5 +674,6 @@ TEST_CASE("log: writers killed at any moment lose no record that was appended an
         REQUIRE(static_cast<std::int64_t>(all.records.size()) >= confirmed);
         for (std::size_t i = 0; i < all.records.size(); ++i) REQUIRE(all.records[i].sequence == static_cast<std::int64_t>(i));
     }
+    CHECK(confirmed > 0);
     MESSAGE(confirmed << " records confirmed");
 }

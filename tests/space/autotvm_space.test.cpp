@@ -209,6 +209,9 @@ TEST_CASE("autotvm_space: a decision space, with an inverse") {
 TEST_CASE("autotvm_space: errors") {
     CHECK(autotvm_space::make({{"a", autotvm_knob_kind::other, {}}}).error().code == errc::invalid_argument);
     CHECK(autotvm_space::make({{"a", autotvm_knob_kind::split, {{std::string("x")}}}}).error().code == errc::invalid_argument);
+    for (const std::vector<std::vector<autotvm_value>>& splits : std::vector<std::vector<std::vector<autotvm_value>>>{
+             {{}}, {{std::int64_t{-1}}}, {{std::int64_t{-1}, std::int64_t{2}}, {std::int64_t{-1}, std::int64_t{2}, std::int64_t{4}}}})
+        CHECK(autotvm_space::make({{"a", autotvm_knob_kind::split, splits}}).error().code == errc::invalid_argument);
     CHECK(autotvm_space::make(std::vector<autotvm_knob_space>(9, options("a", std::vector<std::int64_t>(256, 1)))).error().code == errc::limit);
     const auto space = autotvm_space::make({options("a", {1, 2}), options("b", {3})});
     REQUIRE(space);

@@ -142,7 +142,13 @@ TEST_CASE("machine file: what is zero, negative or inconsistent is refused by th
         {"units[0].name", [](machine& m) { m.units[0].name.clear(); }},
         {"units[1].name", [](machine& m) { m.units[1].name = m.units[0].name; }},
         {"units[0].count", [](machine& m) { m.units[0].count = 0; }},
+        {"units", // 320 in all
+         [](machine& m) {
+             for (int i = 0; m.units.size() < 20; ++i) m.units.push_back({"more " + std::to_string(i), 16});
+             for (auto& u : m.units) u.count = 16;
+         }},
         {"lanes", [](machine& m) { m.costs[0].lanes = 3; }},
+        {"lanes", [](machine& m) { m.costs[0].lanes = std::int64_t{1} << 60; }},
         {"lanes", [](machine& m) { m.costs[0].lanes = 256; }},
         {"lanes", [](machine& m) { m.costs[1] = m.costs[0]; }},
         {"costs[0] (fadd f32).latency", [](machine& m) { m.costs[0].latency = 0; }},

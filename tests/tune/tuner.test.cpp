@@ -352,6 +352,32 @@ TEST_CASE("tuner: a larger budget goes on where the smaller one ended") {
     const auto whole = run(runner, budget(80));
     const auto rest = run(runner, budget(80), part.written);
     CHECK(rest.trials == whole.trials);
+    CHECK(rest.summary.recorded == 40);
+    CHECK(rest.summary.measured == 40);
+}
+
+TEST_CASE("tuner: records of two logs are as those of one") {
+    augur::function_runner runner(measure_toy);
+    const auto whole = run(runner, budget(40));
+    for (const bool replay : {true, false}) {
+        const std::vector<task> tasks(1);
+        const std::vector<toy::grid> spaces(1);
+        std::vector<augur::random_search> strategies(1);
+        auto options = budget(60, 7, 1);
+        options.replay = replay;
+        augur::tuner t(tasks, spaces, strategies, options);
+        std::vector<record> first(whole.written.begin(), whole.written.begin() + 10), second(whole.written.begin() + 5, whole.written.begin() + 15);
+        for (auto* log : {&first, &second})
+            for (auto& r : *log) r.task = augur::task_identity(tasks[0]);
+        const auto taken = t.resume(first).taken;
+        const auto again = t.resume(second);
+        CHECK(again.taken + again.duplicates == 10);
+        CHECK(t.resume({}).taken == 0);
+        const auto summary = t.run(runner);
+        REQUIRE(summary);
+        CHECK(summary->recorded == taken + again.taken);
+        CHECK(summary->trials == 60);
+    }
 }
 
 TEST_CASE("tuner: stopped, it has written all that was measured, and can be resumed") {

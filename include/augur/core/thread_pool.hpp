@@ -9,8 +9,10 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <augur/core/executor.hpp>
@@ -19,7 +21,8 @@ namespace augur::inline v0 {
 
 /// Runs bulk work on the calling thread and on a fixed number of worker threads, which sleep between calls.
 ///
-/// Indices are handed out one at a time, so pieces may differ in cost. A piece that itself calls `bulk` of the same executor is not supported.
+/// Indices are handed out one at a time, so pieces may differ in cost. A piece that itself calls `bulk` of the same executor is not supported. An exception
+/// of a piece leaves `bulk` when all running pieces have ended; those that were not begun are left out.
 ///
 /// Cost     constructor: starts the threads; `bulk`: wakes them, some 10 microseconds; allocates nothing
 /// Threads  as `bulk_executor`: `bulk` from one thread at a time
@@ -29,7 +32,6 @@ public:
     ///                 Where the system starts fewer threads, the executor has fewer.
     explicit thread_pool_executor(std::size_t threads = 0) {
         if (threads == 0) threads = std::thread::hardware_concurrency();
-        if (threads > 1) workers_.reserve(threads - 1);
         while (workers_.size() + 1 < threads && start()) {}
     }
     thread_pool_executor(const thread_pool_executor&) = delete;
@@ -62,6 +64,9 @@ public:
         run();
         std::unique_lock<std::mutex> lock(mutex_);
         done_.wait(lock, [this] { return busy_ == 0; });
+#ifdef __cpp_exceptions
+        if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+#endif
     }
     [[nodiscard]] std::size_t concurrency() const noexcept { return workers_.size() + 1; }
 
@@ -75,6 +80,9 @@ private:
     std::uint64_t round_ = 0;
     bool stop_ = false;
     std::atomic<std::size_t> next_{0};
+#ifdef __cpp_exceptions
+    std::exception_ptr thrown_; ///< the first one of this round
+#endif
 
     bool start() {
 #ifdef __cpp_exceptions
@@ -89,8 +97,21 @@ private:
         return true;
     }
     void run() {
-        for (std::size_t i = next_.fetch_add(1, std::memory_order_relaxed); i < count_; i = next_.fetch_add(1, std::memory_order_relaxed))
-            call_(function_, i);
+        const auto pieces = [this] {
+            for (std::size_t i = next_.fetch_add(1, std::memory_order_relaxed); i < count_; i = next_.fetch_add(1, std::memory_order_relaxed))
+                call_(function_, i);
+        };
+#ifdef __cpp_exceptions
+        try {
+            pieces();
+        } catch (...) { // of a piece, which is the caller's code
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (!thrown_) thrown_ = std::current_exception();
+            next_.store(count_, std::memory_order_relaxed);
+        }
+#else
+        pieces();
+#endif
     }
     void work() {
         std::uint64_t seen = 0;

@@ -13,6 +13,7 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -91,17 +92,23 @@ public:
         return {};
     }
 
-    /// Adds a schedule with the mean latency of its repeats, or with the first repeat that is not finite and positive. Errors: as above, and those of
-    /// `intern`.
+    /// Adds a schedule with the mean latency of its repeats; one that ran and has no latency (`outcome::unstable`) is refused and counted as above.
+    /// Errors: as above, and those of `intern`.
     template <class S>
     [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, const S& s, const measurement& measured) {
         augur::detail::require_schedule<S>();
         scratch_.clear();
         if (auto done = intern(store_.primitives, s, scratch_); !done) return done;
-        double sum = 0;
-        for (const double t : measured.seconds) sum += t;
+        return add(task, source, std::span<const primitive_id>(scratch_), measured);
+    }
+    /// As above, with ids from `primitives()`.
+    [[nodiscard]] result<void> add(std::uint32_t task, std::uint32_t source, std::span<const primitive_id> ids, const measurement& measured) {
         const double* const bad = measured.unsound();
-        return add(task, source, scratch_, bad != nullptr ? *bad : sum / static_cast<double>(measured.seconds.size()), measured.status);
+        double latency = infinity;
+        if (bad != nullptr) latency = *bad;
+        else if (measured.ok())
+            latency = std::accumulate(measured.seconds.begin(), measured.seconds.end(), 0.0) / static_cast<double>(measured.seconds.size());
+        return add(task, source, ids, latency, measured.status == outcome::unstable ? outcome::ok : measured.status);
     }
 
     /// Appends the records of another builder, as if they had been added here, and empties that builder.

@@ -5,10 +5,8 @@
 /// @file
 /// Trial sink that fills a data set, for all log readers.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,20 +47,10 @@ public:
         if (failed_.code != errc{}) return failed_;
         const std::uint32_t task = on_machine(trial);
         if (failed_.code != errc{}) return failed_;
-        const measurement& m = trial.measured;
-        if (m.status == outcome::unstable) {
-            const auto least = std::min_element(m.seconds.begin(), m.seconds.end());
-            const bool not_positive = least != m.seconds.end() && *least <= 0;
-            return builder_->add(task, source_, trial.steps, not_positive ? *least : infinity, outcome::ok);
-        }
-        double sum = 0;
-        for (const double s : m.seconds) sum += s;
-        return builder_->add(task, source_, trial.steps, m.ok() ? sum / static_cast<double>(m.seconds.size()) : infinity, m.status);
+        return builder_->add(task, source_, trial.steps, trial.measured);
     }
 
 private:
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-
     /// The task of a trial on its machine. `task` cannot name the machine, which stands in the comment of the record.
     std::uint32_t on_machine(const record_view& trial) {
         if (trial.machine == machine_identity{}) return trial.task_number;

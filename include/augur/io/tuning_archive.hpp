@@ -219,6 +219,7 @@ private:
             const char c = text_[i];
             if (quoted) {
                 if (c == '\n' && text_.substr(0, i).ends_with("},")) return at_ = i - 1, true;
+                if (c == '\n' && text_.substr(0, i).ends_with("},\r")) return at_ = i - 2, true;
                 if (c == '\\') ++i;
                 else if (c == '"' || c == '\n') quoted = false;
                 continue;

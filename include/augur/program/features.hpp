@@ -64,6 +64,7 @@ struct features_limits {
     std::size_t blocks = 8192;            ///< in one function
     std::size_t instructions = 1U << 20U; ///< in all functions
     std::size_t edges = 1U << 22U;        ///< in all graphs, including values carried between blocks
+    std::size_t profiles = 16384;         ///< of reuse, in all functions; 15 KiB each
     std::uint64_t count = std::uint64_t{1} << 53U;
 };
 

@@ -146,6 +146,7 @@ private:
                 in_.fail(errc::limit, "more than 64 profiles of memory");
                 return;
             }
+            if (!room(profiles_, limits_.profiles / 2, "pairs of profiles of reuse")) return;
             auto& m = list.emplace_back();
             bool has_shared = false;
             json_members members(in_, memory_features_members);
@@ -158,7 +159,7 @@ private:
                     in_.begin_array();
                     while (in_.next_element()) {
                         if (m.sets.size() == 16) in_.fail(errc::limit, "more than 16 set profiles");
-                        else read_json(in_, m.sets.emplace_back());
+                        else if (room(sets_, limits_.profiles, "set profiles")) read_json(in_, m.sets.emplace_back());
                     }
                     break;
                 }
@@ -181,7 +182,7 @@ private:
 
     json_reader& in_;
     const features_limits& limits_;
-    std::size_t functions_ = 0, instructions_ = 0, edges_ = 0;
+    std::size_t functions_ = 0, instructions_ = 0, edges_ = 0, profiles_ = 0, sets_ = 0;
 };
 
 inline void write_memory(json_writer& w, const std::vector<memory_features>& list) {

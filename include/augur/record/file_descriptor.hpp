@@ -63,6 +63,26 @@ private:
     return {number == ENOENT ? errc::not_found : errc::io, std::string(path) + ": " + std::string(action) + ": " + std::strerror(number)};
 }
 
+/// Syncs the folder of a file, so that its name survives a crash of the machine. A folder that cannot be read, or whose file system does not sync folders,
+/// is no error.
+/// @param sync  fsync or what stands for it
+template <class Sync>
+[[nodiscard]] result<void> sync_folder_of(const std::string& path, Sync sync) {
+    const auto slash = path.rfind('/');
+    const auto folder = file_descriptor::open(slash == std::string::npos ? "." : path.substr(0, slash + 1).c_str(), O_RDONLY);
+    if (!folder && errno == EACCES) return {};
+    if (folder && (sync(folder.get()) == 0 || errno == EINVAL)) return {};
+    return errno_error(path, "written, but the disk did not confirm its name");
+}
+[[nodiscard]] inline result<void> sync_folder_of(const std::string& path) {
+    return sync_folder_of(path, [](int fd) {
+        int done = -1;
+        do done = ::fsync(fd);
+        while (done != 0 && errno == EINTR);
+        return done;
+    });
+}
+
 namespace detail {
 
 /// File type of an st_mode.

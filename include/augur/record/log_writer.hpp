@@ -56,6 +56,13 @@ struct file_calls {
     }
 };
 
+/// Cuts a text to at most `most` bytes, not within a character.
+inline void cut_utf8(std::string& text, std::size_t most) {
+    if (text.size() <= most) return;
+    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+    text.resize(most);
+}
+
 /// Describes the process that holds the flock of a file. Linux only: a line of /proc/locks is one lock, such as
 ///     1: FLOCK  ADVISORY  WRITE 8561 fe:00:10960898 0 EOF
 /// The id of a process in another container is not shown.
@@ -94,15 +101,16 @@ inline std::string lock_owner([[maybe_unused]] const struct stat& about) {
 template <class Calls = detail::file_calls>
 class basic_log_writer {
 public:
-    /// Opens a log for appending; creates it if it does not exist. A TVM log can be continued. A file that is not a log is not changed.
+    /// Opens a log for appending; creates it if it does not exist. A TVM log can be continued. A file that is refused is not changed.
     /// Errors: busy (another process holds the lock; on Linux the message has its id), version_mismatch (not a log, or another version), not_found
-    /// (the folder), io (not a regular file, ...).
-    [[nodiscard]] static result<basic_log_writer> open(const std::string& path, durability sync = durability::batch) {
+    /// (the folder), io (not a regular file, ...), invalid_argument (it holds records, and is to be new).
+    /// @param is_new  the log must not hold records
+    [[nodiscard]] static result<basic_log_writer> open(const std::string& path, durability sync = durability::batch, bool is_new = false) {
         auto opened = open_regular_file(path, O_RDWR | O_APPEND | O_CREAT, 0644);
         if (!opened) return opened.error();
         if (auto locked = lock(*opened, path); !locked) return locked.error();
         basic_log_writer writer(path, std::move(opened->file), sync);
-        if (auto ready = writer.prepare(); !ready) return ready.error();
+        if (auto ready = writer.prepare(is_new); !ready) return ready.error();
         return writer;
     }
 
@@ -113,11 +121,13 @@ public:
         if (sync_ != durability::none && unsynced_ > 0) Calls::sync(file_.get());
     }
 
-    /// Appends a record and returns the sequence number that the writer gave it. `record.sequence` is ignored.
+    /// Appends a record and returns the sequence number that the writer gave it. `record.sequence` is ignored. A reason beyond 64 KiB, such as the output
+    /// of a compiler, is cut.
     /// Errors: invalid_argument (the record cannot be read back), io (the disk is full, ...): the record is not in the log. Exception: after the io
     /// error "written, but the disk did not confirm it" the record is in the log, and a crash of the machine can lose it.
     [[nodiscard]] result<std::int64_t> append(augur::record record) {
         record.sequence = next_sequence_;
+        detail::cut_utf8(record.measured.reason, longest_reason);
         const std::string text = to_text(record);
         if (auto readable = reads_back(text, record); !readable)
             return error{errc::invalid_argument, path_ + ": the record cannot be read back: " + readable.error().detail};
@@ -130,11 +140,14 @@ public:
         return record.sequence;
     }
 
-    /// Syncs all records to the disk. Error: io; the records are in the log, and a crash of the machine can lose them.
+    /// Syncs all records to the disk. Error: io; the records are in the log, and a crash of the machine can lose them. After an error all later calls fail:
+    /// the system tells of lost pages once.
     [[nodiscard]] result<void> flush() {
-        if (Calls::sync(file_.get()) != 0) return errno_error(path_, "written, but the disk did not confirm it");
-        unsynced_ = 0;
-        return {};
+        constexpr const char* lost = "written, but the disk did not confirm it";
+        if (sync_failed_ != 0) errno = sync_failed_;
+        else if (Calls::sync(file_.get()) == 0) return unsynced_ = 0, result<void>();
+        sync_failed_ = errno;
+        return errno_error(path_, lost);
     }
 
     [[nodiscard]] std::int64_t next_sequence() const noexcept { return next_sequence_; }
@@ -145,6 +158,8 @@ public:
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
 private:
+    static constexpr std::size_t longest_reason = std::size_t{1} << 16U;
+
     basic_log_writer(std::string path, file_descriptor file, durability sync) : path_(std::move(path)), file_(std::move(file)), sync_(sync) {}
 
     static result<void> lock(const regular_file& log, const std::string& path) {
@@ -157,7 +172,7 @@ private:
     }
 
     /// Reads the log, truncates a torn record, and writes the augur header if the log has none.
-    result<void> prepare() {
+    result<void> prepare(bool is_new) {
         log_reader reader(path_, file_.get());
         for (augur::record record;;) {
             const auto more = reader.next(record);
@@ -171,6 +186,10 @@ private:
         size_ = end;
         if (size_ > 0 && !found_.ours && found_.records == 0 && !(reader.torn_header() && reader.torn_at() == 0))
             return error{errc::version_mismatch, path_ + ": this is not a log of tuning records; it is left unchanged"};
+        if (is_new && found_.records > 0)
+            return error{errc::invalid_argument, path_ + " holds " + std::to_string(found_.records) + " records: expected another file"};
+        if (size_ == 0 && sync_ != durability::none)
+            if (auto named = sync_folder_of(path_); !named) return named;
         if (found_.torn) {
             bytes_cut_ = static_cast<std::uint64_t>(size_) - reader.torn_at();
             size_ = static_cast<off_t>(reader.torn_at());
@@ -220,6 +239,7 @@ private:
     bool must_cut_ = false;
     std::int64_t next_sequence_ = 0;
     std::size_t unsynced_ = 0;
+    int sync_failed_ = 0; ///< errno of the first sync that failed
     log_summary found_;
     std::uint64_t bytes_cut_ = 0;
 };

@@ -47,8 +47,8 @@ public:
         struct stat about{};
         if (::stat(made.path_.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
             return detail::not_regular(made.path_, detail::type_of_file(about.st_mode)); // a rename would replace a device such as /dev/null
-        // Another process or thread can have taken a name.
-        for (int n = 0; !made.file_ && n < 100; ++n) {
+        // Another process or thread can have taken a name, also one that was killed: in containers all have one number.
+        for (int n = 0; !made.file_ && n < 100'000; ++n) {
             made.part_ = made.path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".part";
             made.file_ = file_descriptor::open(made.part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
             if (!made.file_ && errno != EEXIST) break;
@@ -87,11 +87,7 @@ public:
         if (sync(file_.get()) != 0) return errno_error(path_, "cannot sync");
         if (Calls::rename(part_.c_str(), path_.c_str()) != 0) return errno_error(path_, "cannot rename to");
         file_ = file_descriptor();
-        const auto slash = path_.rfind('/');
-        const auto folder = file_descriptor::open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY);
-        if (!folder && errno == EACCES) return {};                             // a folder without read permission cannot be synced
-        if (folder && (sync(folder.get()) == 0 || errno == EINVAL)) return {}; // EINVAL: the file system does not sync folders
-        return errno_error(path_, "written, but the disk did not confirm its name");
+        return sync_folder_of(path_, sync);
     }
 
 private:

@@ -117,13 +117,15 @@ struct autotvm_knob_space {
 /// Threads     immutable after construction; safe to share
 class autotvm_space {
 public:
-    /// Errors: invalid_argument (a knob without options, or an option that does not fit the kind), limit (2^64 configurations or more).
+    /// Errors: invalid_argument (a knob without options, or an option that does not fit the kind; a split of fewer than two lengths, or of another number
+    /// than the knob's first one), limit (2^64 configurations or more).
     [[nodiscard]] static result<autotvm_space> make(std::vector<autotvm_knob_space> knobs) {
         std::uint64_t size = 1;
         for (const autotvm_knob_space& knob : knobs) {
             if (knob.options.empty()) return error{errc::invalid_argument, "expected a knob with options, got '" + knob.name + "' without any"};
             for (const auto& values : knob.options)
-                if (!fits(knob.kind, values)) return error{errc::invalid_argument, "an option of the knob '" + knob.name + "' does not fit its kind"};
+                if (!fits(knob.kind, values) || !whole_split(knob, values))
+                    return error{errc::invalid_argument, "an option of the knob '" + knob.name + "' does not fit its kind"};
             if (size > (std::numeric_limits<std::uint64_t>::max)() / knob.options.size())
                 return error{errc::limit, "expected a space of fewer than 2^64 configurations"};
             size *= knob.options.size();
@@ -268,6 +270,11 @@ public:
     }
 
 private:
+    /// A split has the length of its outermost loop and at least one other; all options of the knob have as many.
+    static bool whole_split(const autotvm_knob_space& knob, std::span<const autotvm_value> values) {
+        return knob.kind != autotvm_knob_kind::split || (values.size() >= 2 && values.size() == knob.options.front().size());
+    }
+
     autotvm_space(std::vector<autotvm_knob_space> knobs, std::uint64_t size) : knobs_(std::move(knobs)), size_(size) {}
 
     [[nodiscard]] result<void> check(std::span<const std::uint64_t> decisions) const {

@@ -96,14 +96,17 @@ inline void check_costs(const machine& m, machine_checker& c) {
         for (std::size_t j = 0; j < i && c.ok(); ++j)
             if (m.units[j].name == m.units[i].name) c.refuse(at + "name", "'" + m.units[i].name + "' stands twice");
     }
+    std::int64_t all_units = 0; // they and one for each class without a cost have numbers of eight bits
+    for (const auto& u : m.units) all_units += u.count;
+    if (c.ok() && all_units > 200) c.refuse("units", "expected at most 200 units of all kinds, got " + std::to_string(all_units));
     if (m.costs.size() > 2000) c.refuse("costs", "expected at most 2000, got " + std::to_string(m.costs.size()));
     std::vector<std::pair<std::uint64_t, std::size_t>> seen; // class, type and lanes of a cost; its index
     for (std::size_t i = 0; i < m.costs.size() && c.ok(); ++i) {
         const auto& k = m.costs[i];
         seen.emplace_back((static_cast<std::uint64_t>(k.op) << 8U | static_cast<std::uint64_t>(k.type)) << 32U | static_cast<std::uint32_t>(k.lanes),
                           i);
-        const bool plain =
-            k.lanes >= 1 && k.latency >= 1e-3 && k.latency <= 1e5 && k.throughput >= 1e-3 && k.throughput <= 1e5 && k.unit < m.units.size();
+        const bool plain = k.lanes >= 1 && k.lanes <= 1024 && k.latency >= 1e-3 && k.latency <= 1e5 && k.throughput >= 1e-3 && k.throughput <= 1e5 &&
+                           k.unit < m.units.size();
         if (plain && (k.lanes == 1 || (std::has_single_bit(static_cast<std::uint64_t>(k.lanes)) && k.lanes * bytes_of(k.type) <= m.vector_bytes)))
             continue;
         const auto at = cost_name(k, i);
@@ -112,8 +115,9 @@ inline void check_costs(const machine& m, machine_checker& c) {
         c.within(at + "throughput", k.throughput, 1e-3, 1e5);
         if (k.unit >= m.units.size())
             c.refuse(at + "unit", "expected one of the " + std::to_string(m.units.size()) + " units, got " + std::to_string(k.unit));
-        c.refuse(at + "lanes",
-                 "expected vectors of at most " + std::to_string(m.vector_bytes) + " bytes, got " + std::to_string(k.lanes * bytes_of(k.type)));
+        if (c.ok()) // else the product may overflow
+            c.refuse(at + "lanes",
+                     "expected vectors of at most " + std::to_string(m.vector_bytes) + " bytes, got " + std::to_string(k.lanes * bytes_of(k.type)));
     }
     std::sort(seen.begin(), seen.end());
     for (std::size_t i = 1; i < seen.size() && c.ok(); ++i) {

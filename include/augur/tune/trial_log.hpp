@@ -117,6 +117,7 @@ struct trials_in_log {
     std::string first_other_target;    ///< the first such target, beside the expected one
     std::size_t other_toolchain = 0;   ///< records of a task with another or unknown compiler or flags
     std::string first_other_toolchain; ///< what differs in the first of them
+    std::size_t runner_failed = 0;     ///< records of a task that say nothing of its schedule: the runner itself failed
     std::size_t other_schedule = 0;    ///< records of a task whose schedule could not be rebuilt
     std::string first_other_schedule;  ///< the first reason
 };
@@ -173,6 +174,8 @@ template <schedule S = step_list, class Tasks>
                 out.first_other_target = "expected " + detail::target_shown(wanted_tasks[same_key]) + ", got " + detail::target_shown(r.task);
         } else if (r.machine.compiler != made_with.machine.compiler || r.flags != made_with.flags) {
             if (out.other_toolchain++ == 0) out.first_other_toolchain = detail::toolchain_difference(made_with, r);
+        } else if (r.measured.status == outcome::runner_error) {
+            ++out.runner_failed;
         } else if (auto s = from_logged<S>(tasks[match], std::move(r.schedule))) {
             detail::trials_on(out, r.machine, made_with.machine).push_back({task_identity(tasks[match]), *std::move(s), std::move(r.measured)});
         } else if (out.other_schedule++ == 0) out.first_other_schedule = s.error().detail;

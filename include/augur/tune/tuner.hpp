@@ -5,9 +5,12 @@
 /// @file
 /// The tuning loop: distributes a budget of trials over tasks, and proposes, measures and records candidate schedules.
 
+#include <cmath>
 #include <concepts>
 #include <deque>
+#include <set>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -27,6 +30,22 @@
 #include <augur/tune/summary.hpp>
 
 namespace augur::inline v0 {
+
+/// Checks what `tuner::run` asks of its tasks: they differ in target or key, and their weights are finite and at least 0.   Errors: invalid_argument
+template <task Task>
+[[nodiscard]] result<void> check_tasks(std::span<const Task> tasks) {
+    std::set<std::string> identities;
+    for (const Task& t : tasks) identities.insert(task_identity(t));
+    if (identities.size() != tasks.size())
+        return error{errc::invalid_argument, "tuning: expected tasks that differ in target or key, " +
+                                                 std::to_string(tasks.size() - identities.size()) + " of " + std::to_string(tasks.size()) +
+                                                 " came twice"};
+    for (const Task& t : tasks)
+        if (const double weight = task_weight(t); !(weight >= 0) || !std::isfinite(weight))
+            return error{errc::invalid_argument,
+                         "tuning: expected a weight of at least 0 of '" + std::string(task_key(t)) + "', " + std::to_string(weight) + " came"};
+    return {};
+}
 
 /// Tunes tasks in rounds until the budget is used up. In each round the task scheduler chooses a task, the task's strategy proposes candidates, the
 /// runner measures them, every record goes to the sink, and the model is trained.
@@ -75,8 +94,8 @@ public:
     tuner(const tuner&) = delete;
     tuner& operator=(const tuner&) = delete;
 
-    /// Takes the records of an earlier run. They count as trials; their schedules are neither measured nor written again. Call it before `run`, at
-    /// most once.
+    /// Takes the records of an earlier run. They count as trials; their schedules are neither measured nor written again. Call it before `run`;
+    /// of several calls, which are as one with all records, the records are in the order of the calls.
     ///
     /// With `options.replay` (the default), `run` repeats the earlier run: it proposes from the first round and uses the recorded measurement of
     /// every proposed schedule that has one. If the earlier run had the same tasks, options, strategies and initial model, and wrote its log in
@@ -97,7 +116,7 @@ public:
         if (ran_) return error{errc::invalid_argument, "tuning: expected one call of run per tuner, got a second one"};
         ran_ = true;
         if (auto ok = options_.check(problem_.tasks.size()); !ok) return ok.error();
-        if (auto ok = book_.check(); !ok) return ok.error();
+        if (auto ok = check_tasks(problem_.tasks); !ok) return ok.error();
         detail::tuning_loop<Task, Space, Strategy, Model, E, R> loop(problem_, options_, scheduler_, book_, runner, std::move(hooks));
         if (auto ok = loop.run(); !ok) return ok.error();
         return book_.summary;

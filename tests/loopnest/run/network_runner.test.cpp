@@ -147,6 +147,52 @@ TEST_CASE("network runner: the whole program computes what the evaluator compute
     }
 }
 
+TEST_CASE("network runner: an element-wise kernel in place applies its operation once, however its rows are cut into vectors") {
+    const auto call = [](std::string name, std::string_view text, std::vector<std::size_t> inputs) {
+        const auto k = kernel::parse(text);
+        if (!k) FAIL(k.error().detail);
+        return network_node{std::move(name), kernel_call{*k}, std::move(inputs)};
+    };
+    for (const std::string shape : {"h=3,w=3,c=20", "h=5,w=1,c=28", "h=2,w=14,c=3"}) {
+        CAPTURE(shape);
+        const auto pixels = shape.substr(0, shape.find(",c"));
+        const auto channels = shape.substr(shape.find("c=") + 2);
+        const auto value_of = [&](std::string_view name) { return std::int64_t{std::stoll(shape.substr(shape.find(std::string(name) + "=") + 2))}; };
+        const auto g = network_graph::create("in place",
+                                             {{"image", network_input{{1, value_of("h"), value_of("w"), 2}}, {}},
+                                              call("conv", "conv2d:" + pixels + ",c=2,f=" + channels + ",k=1", {0}),
+                                              call("scale", "elementwise:" + shape + ",scale", {1}),
+                                              call("behind", "conv2d:" + shape + ",f=4,k=1", {2})},
+                                             {3});
+        if (!g) FAIL(g.error().detail);
+        const auto tasks = tasks_of(*g);
+        auto runner = small_runner();
+        auto net = network_runner::create(runner, *g, tasks);
+        if (!net) FAIL(net.error().detail);
+        for (std::uint64_t seed = 0; seed < 4; ++seed) {
+            auto schedules = untuned_schedules(tasks);
+            for (std::size_t k = 0; seed > 0 && k < tasks.size(); ++k) {
+                random_engine rng(seed);
+                const auto space = ansor_space::create(tasks[k].dag());
+                REQUIRE(space);
+                const auto steps = space->realise(sample_path(*space, rng).values);
+                REQUIRE(steps);
+                schedules[k] = *steps;
+            }
+            const auto program = net->program_of(schedules);
+            if (!program) FAIL(program.error().detail);
+            const auto right = evaluated_network(*g, program->program).back();
+            const auto outputs = runner.programs().make_expected_outputs(program->program);
+            if (!outputs) FAIL(outputs.error().detail);
+            const auto generated = program_runner::read_reference(*outputs);
+            REQUIRE(generated);
+            REQUIRE(generated->front().size() == right.size());
+            for (std::size_t i = 0; i < right.size(); ++i)
+                CHECK(static_cast<double>((*generated)[0][i]) == doctest::Approx(static_cast<double>(right[i])).epsilon(1e-5));
+        }
+    }
+}
+
 TEST_CASE("network runner: another wiring of the same kernels is a wrong output") {
     const auto g = small_network();
     const auto tasks = tasks_of(g);

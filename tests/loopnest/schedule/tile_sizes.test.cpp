@@ -41,6 +41,7 @@ TEST_CASE("tile sizes: the number that is factored instead of an extent has the 
         for (auto other = n; other <= n + n / 8; ++other) CHECK(divisors(other) <= divisors(m));
     }
     CHECK(well_divisible(127) == 132);
+    CHECK(well_divisible(1048573) == 1081080); // with 256 divisors
     CHECK(well_divisible(std::int64_t{1} << 40) == std::int64_t{1} << 40);
     CHECK(well_divisible((std::int64_t{1} << 40) + 1) == (std::int64_t{1} << 40) + 1); // too large to look at each number
 }

@@ -29,6 +29,14 @@ TEST_CASE("lambda_rank: independent double evaluation and the training code's fl
     }
 }
 
+TEST_CASE("lambda_rank: scores that are no numbers have a loss that is none, and no gradient") {
+    nn::lambda_rank rank;
+    const std::vector<double> score{1, std::nan(""), 2, 0}, label{0, 1, 0.5, 0.25};
+    std::vector<double> gradient(score.size(), 7);
+    CHECK(std::isnan(rank(std::span<const double>(score), std::span<const double>(label), std::span<double>(gradient))));
+    CHECK(gradient == std::vector<double>(4, 0));
+}
+
 TEST_CASE("lambda_rank: PyTorch's gradients in double, clamps included") {
     const auto j = vectors::load("lambda_rank.json");
     nn::lambda_rank rank;

@@ -41,6 +41,15 @@ TEST_CASE("sampled_reuse_stream: all lines at rate 1, the same choice on every p
     }
 }
 
+TEST_CASE("sampled_reuse_stream: a rate of next to nothing samples next to nothing") {
+    const auto lines = traces::conv16c(16, 32, 28, 28);
+    for (const double rate : {1e-12, 1e-30}) {
+        auto few = *sampled_reuse_stream::create(rate);
+        few.feed(lines);
+        CHECK(few.sampled() == 0);
+    }
+}
+
 TEST_CASE("sampled_reuse_stream: hit rates near the exact ones, every access accounted for") {
     const auto lines = traces::mm_blocked(96, 32, 16, 112);
     reuse_stream exact;

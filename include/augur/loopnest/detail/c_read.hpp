@@ -258,8 +258,8 @@ protected:
     }
 
     /// `count` lanes as vectors of one width, the widest power of two that fits. If `count` is no multiple, the last vector overlaps its neighbour:
-    /// the shared elements are computed twice, which costs less than narrower vectors. Stores follow all loads of a tile, so this is exact for
-    /// results that are accumulated in memory, too. For unrolled lanes: the result has one element per vector.
+    /// the shared elements are computed twice, which costs less than narrower vectors. Stores have to follow the loads of both: then this is exact
+    /// for results that are accumulated in memory or written over an operand, too. For unrolled lanes: the result has one element per vector.
     /// @param ends_anywhere  less than a vector may be one vector with lanes behind the last iteration (`tile_chooser::vectors`)
     [[nodiscard]] std::vector<lane_segment> segments(std::int64_t count, bool ends_anywhere) const {
         std::vector<lane_segment> out;

@@ -105,7 +105,29 @@ protected:
             std::size_t i = 0;
             each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, {read[i++], l.width > 1}); });
         } else {
-            each_vector(p, 0, [&](const lanes& l) { store(n.buffer, n.index, l, value(n.value, l)); });
+            // The last two vectors of a row may share elements (`segments`), and a kernel may write over what it reads (`network_options::in_place`): both
+            // are computed before one is stored.
+            const auto row = p.lanes.term < 0 ? std::vector<lane_segment>(1) : segments(p.lanes.extent, p.lanes_behind);
+            const bool shared = row.size() > 1 && row.back().first < row[row.size() - 2].first + row[row.size() - 2].width;
+            std::optional<std::pair<lanes, std::string>> waiting;
+            const auto named = [&](const lanes& l) {
+                const auto text = widened(value(n.value, l), l.width);
+                auto name = fresh("e");
+                line("const " + type_of(l.width) + " " + name + " = " + text + ";");
+                return name;
+            };
+            each_vector(p, 0, [&](const lanes& l) {
+                if (shared && l.first == row[row.size() - 2].first) {
+                    waiting.emplace(l, named(l));
+                } else if (waiting) {
+                    const auto last = named(l);
+                    store(n.buffer, n.index, waiting->first, {waiting->second, l.width > 1});
+                    store(n.buffer, n.index, l, {last, l.width > 1});
+                    waiting.reset();
+                } else {
+                    store(n.buffer, n.index, l, value(n.value, l));
+                }
+            });
         }
         loaded_.clear();
     }

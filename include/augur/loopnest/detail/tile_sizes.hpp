@@ -27,23 +27,23 @@ namespace augur::inline v0::loopnest::detail {
         while (rest % p == 0) rest /= p;
     constexpr std::int64_t most = std::int64_t{1} << 24; // an axis beyond has enough divisors or enough work
     if (rest == 1 || extent <= 8 || extent > most) return extent;
-    auto best = extent;
-    std::size_t divisors = 0;
-    for (auto n = extent; n <= extent + extent / 8; ++n) {
-        std::size_t count = 1;
-        rest = n;
-        for (std::int64_t p = 2; p * p <= rest; ++p) {
+    const auto last = extent + extent / 8;
+    struct part {
+        std::int64_t rest; ///< without the primes so far
+        std::size_t divisors = 1;
+    };
+    std::vector<part> of; // of extent, extent + 1, ..: a sieve, as factoring each of two million numbers takes ten seconds
+    for (auto n = extent; n <= last; ++n) of.push_back({n});
+    for (std::int64_t p = 2; p * p <= last; ++p)
+        for (auto n = (extent + p - 1) / p * p; n <= last; n += p) {
+            part& at = of[static_cast<std::size_t>(n - extent)];
             std::size_t power = 1;
-            for (; rest % p == 0; rest /= p) ++power;
-            count *= power;
+            for (; at.rest % p == 0; at.rest /= p) ++power; // none if p is no prime
+            at.divisors *= power;
         }
-        if (rest > 1) count *= 2;
-        if (count > divisors) {
-            best = n;
-            divisors = count;
-        }
-    }
-    return best;
+    const auto divisors_of = [](const part& x) { return x.rest > 1 ? 2 * x.divisors : x.divisors; };
+    const auto best = std::max_element(of.begin(), of.end(), [&](const part& a, const part& b) { return divisors_of(a) < divisors_of(b); });
+    return extent + (best - of.begin()); // of several the first
 }
 
 /// The lengths that an open split may have. The first `likely()` options are the factorisations of `well_divisible(extent)`; behind them are those of

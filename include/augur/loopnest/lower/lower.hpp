@@ -215,7 +215,8 @@ private:
         for (std::size_t a = 0; a < axis.size(); ++a) {
             read.index = read.index * ops[w].axes[a].extent + axis[a];
             const auto room = affine(ops[w].axes[a].extent - 1) - axis[a];
-            if (bounds_.terms.range(room).low < 0) nest.guards.push_back(room); // guarded elements keep the runner's initial value, zero
+            if (bounds_.terms.range(room).low < 0)
+                nest.guards.push_back(room); // guarded elements keep what the buffer began with, and nothing reads them
         }
         nest.value = std::move(read);
         nest.index = flat;

@@ -326,6 +326,7 @@ private:
                 return refused("stage " + std::to_string(r) + " does not read stage " + std::to_string(x.stage));
             readers.push_back(at(r));
         }
+        if (readers.empty()) return refused("no stage reads the copy");
         auto dag = std::make_shared<compute_dag>(*dag_);
         dag->cache_read(at(x.stage), x.scope, readers);
         dag_ = std::move(dag);

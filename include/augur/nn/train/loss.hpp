@@ -117,6 +117,10 @@ double lambda_rank::operator()(std::span<const S> score, std::span<const S> labe
     constexpr double eps = 1e-10;
     constexpr auto lanes = static_cast<std::size_t>(kernels::lambda_lanes);
     const std::size_t n = score.size(), padded = (n + lanes - 1) / lanes * lanes;
+    if (std::any_of(score.begin(), score.end(), [](const S& s) { return !(s == s); })) { // no order; the trainer sees the loss
+        std::fill(gradient.begin(), gradient.end(), S(0));
+        return std::numeric_limits<double>::quiet_NaN();
+    }
     order_.resize(n);
     for (auto* v : {&score_, &power_, &gain_, &gradient_}) v->assign(padded, 0.0);
     discount_.assign(padded, 1.0);

@@ -83,8 +83,8 @@ private:
     static constexpr std::size_t block = 1024;
 
     sampled_reuse_stream(double rate, std::uint64_t seed, std::int64_t line_bytes, isa level)
-        : rate_(rate), last_(rate < 1 ? static_cast<std::uint64_t>(rate * 0x1p64) - 1 : ~std::uint64_t{0}), seed_(mix64(seed)), stream_(level),
-          sample_(line_bytes) {}
+        : rate_(rate), last_(rate < 1 ? static_cast<std::uint64_t>((std::max)(rate * 0x1p64, 1.0)) - 1 : ~std::uint64_t{0}), seed_(mix64(seed)),
+          stream_(level), sample_(line_bytes) {}
 
     /// Copies the sampled lines to `kept` and returns their number.
     std::size_t choose(std::span<const std::uint64_t> lines, std::array<std::uint64_t, block + 8>& kept) const noexcept {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -27,14 +28,15 @@ namespace augur::inline v0 {
 
 template <bulk_executor E>
 result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
-    if (std::exchange(baselines_measured_, true)) return {};
-    if (report_.options.limits) {
+    if (baselines_measured_) return {};
+    if (report_.options.limits && !(report_.roofline.flops_all > 0)) {
         auto limits = loopnest::measure_roofline(runner_->programs(), report_.host);
         if (limits) report_.roofline = *limits;
         else report_.roofline_error = limits.error().detail;
     }
     for (std::size_t i = 0; i < tasks_.size() && !detail::stops(hooks); ++i) {
         kernel_report& k = report_.kernels[i];
+        if (k.naive > 0) continue; // by a call that failed or was stopped later
         if (k.elsewhere) {
             const auto untuned = detail::take_record(elsewhere_[i], tasks_[i], untuned_on(i, *k.elsewhere));
             if (untuned && untuned->ok()) k.untuned = untuned->latency();
@@ -42,7 +44,6 @@ result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
         }
         detail::tell(hooks, "baselines", k.label, i, tasks_.size());
         if (auto ready = runner_->prepare(tasks_[i]); !ready) return error{ready.error().code, k.label + ": " + ready.error().detail};
-        k.naive = runner_->naive_seconds(tasks_[i]);
         const auto schedule = untuned_schedule(i);
         std::optional<measurement> untuned;
         if (log_ && !report_.options.collect) untuned = detail::take_record(log_->found.trials, tasks_[i], schedule);
@@ -51,9 +52,11 @@ result<void> basic_session<E>::measure_baselines(const session_hooks& hooks) {
             if (log_ && !report_.options.collect)
                 if (auto written = log_sink(log_->writer, report_.made_with)(tasks_[i], schedule, *untuned); !written) return written;
         }
+        k.naive = runner_->naive_seconds(tasks_[i]);
         if (untuned->ok()) k.untuned = untuned->latency();
         find_limit(i);
     }
+    baselines_measured_ = !detail::stops(hooks);
     return {};
 }
 
@@ -118,6 +121,13 @@ void basic_session<E>::measure_best(std::span<search_report> searches, const ses
             s.checked_latency[i] = again[c].latency();
             s.result[i] = {again[c].latency(), best[c]};
         }
+        for (std::size_t c = 1; c < again.size(); ++c) { // what fails now is no result, whatever it was in the search
+            search_report& s = searches[search_of[c]];
+            if (again[c].ok() || again[c].status == outcome::runner_error) continue; // the latter says nothing of the schedule
+            std::erase_if(s.finalists[i], [&](const auto& f) { return hash_schedule(f.schedule) == hash_schedule(best[c]); });
+            s.notes.push_back(report_.kernels[i].label + ": one of the fastest schedules failed when it was timed again: " +
+                              std::string(to_string(again[c].status)) + ": " + again[c].reason);
+        }
     }
     (void)static_cast<bool>(runner_->programs().set_timing(usual));
     for (auto& s : searches) choose_result(s);
@@ -127,7 +137,8 @@ void basic_session<E>::measure_best(std::span<search_report> searches, const ses
 template <bulk_executor E>
 void basic_session<E>::choose_result(search_report& s) const {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
-        if (!(s.checked_latency[i] > 0) && !s.finalists[i].empty()) s.result[i] = s.finalists[i].front();
+        if (!(s.checked_latency[i] > 0))
+            s.result[i] = s.finalists[i].empty() ? scheduled_latency{std::numeric_limits<double>::infinity(), {}} : s.finalists[i].front();
         const double untuned = report_.kernels[i].untuned;
         if (untuned > 0 && untuned < s.result[i].latency) s.result[i] = {untuned, untuned_schedule(i)};
     }

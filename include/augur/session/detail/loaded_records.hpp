@@ -76,7 +76,7 @@ struct loaded_records {
         std::vector<std::string> logs;
         if (!o.known.empty()) logs.push_back(o.known);
         for (const auto& log : o.transfer_from)
-            if (log != o.known && (decides || o.known.empty())) logs.push_back(log);
+            if (log != o.known && (decides || o.known.empty()) && std::find(logs.begin(), logs.end(), log) == logs.end()) logs.push_back(log);
         if (!trees || logs.empty()) return {};
         const loopnest::nest_row row_of(loopnest::nest_target::make(host, threads));
         task_normalised_samples all(row_of.columns());

@@ -25,6 +25,7 @@
 #include <augur/session/session.hpp>
 #include <augur/target/machine_identity.hpp>
 #include <augur/tune/trial_log.hpp>
+#include <augur/tune/tuner.hpp>
 #include <augur/tune/tuning_log.hpp>
 
 namespace augur::inline v0 {
@@ -71,6 +72,7 @@ result<void> basic_session<E>::prepare() {
         if (!o.known.empty() && std::find(o.transfer_from.begin(), o.transfer_from.end(), o.known) == o.transfer_from.end())
             o.transfer_from.push_back(o.known);
     }
+    if (auto fits = check_tasks(std::span<const loopnest::kernel_task>(tasks_)); !fits) return fits;
     auto models = detail::session_models_state::create(o);
     if (!models) return models.error();
     models_ = std::make_unique<detail::session_models_state>(*std::move(models));
@@ -100,11 +102,10 @@ result<void> basic_session<E>::prepare() {
 template <bulk_executor E>
 result<void> basic_session<E>::open_log(const std::string& path, bool resume) {
     log_.reset(); // a log that is open cannot be opened again
-    auto log = open_tuning_log(path, tasks_, report_.made_with);
+    auto log = open_tuning_log(path, tasks_, report_.made_with, !resume);
+    if (!log && log.error().code == errc::invalid_argument)
+        return error{errc::invalid_argument, log.error().detail + ", or `resume`, to continue with them"};
     if (!log) return log.error();
-    if (const auto records = log->writer.found().records; records > 0 && !resume)
-        return error{errc::invalid_argument,
-                     path + " holds " + std::to_string(records) + " records: expected `resume`, to continue with them, or another file"};
     log_.emplace(*std::move(log));
     report_.options.log = path;
     report_.options.resume = resume;
@@ -122,15 +123,16 @@ void basic_session<E>::take_over() {
         const auto& own = log_->found.trials;
         if (!report_.options.take_over || std::any_of(own.begin(), own.end(), of_kernel)) continue;
         for (auto& [machine, trials] : log_->found.other_machines) {
-            std::vector<logged_trial<step_list>> found, others;
-            for (auto& t : trials) (of_kernel(t) ? found : others).push_back(t);
+            const auto count = static_cast<std::size_t>(std::count_if(trials.begin(), trials.end(), of_kernel));
+            if (count == 0) continue;
             const auto untuned = hash_schedule(untuned_on(i, machine));
-            const bool has_untuned = !report_.options.collect && std::any_of(found.begin(), found.end(), [&](const auto& t) {
-                return hash_schedule(t.schedule) == untuned; // the baseline is no trial
+            const bool has_untuned = !report_.options.collect && std::any_of(trials.begin(), trials.end(), [&](const auto& t) {
+                return of_kernel(t) && hash_schedule(t.schedule) == untuned; // the baseline is no trial
             });
-            if (found.size() < report_.options.search.trials + (has_untuned ? 1 : 0)) continue;
-            elsewhere_[i] = std::move(found);
-            trials = std::move(others); // what is left is passed over
+            if (count < report_.options.search.trials + (has_untuned ? 1 : 0)) continue;
+            std::vector<logged_trial<step_list>> others; // passed over
+            for (auto& t : trials) (of_kernel(t) ? elsewhere_[i] : others).push_back(std::move(t));
+            trials = std::move(others);
             report_.kernels[i].elsewhere = machine;
             break;
         }
@@ -139,10 +141,17 @@ void basic_session<E>::take_over() {
 
 template <bulk_executor E>
 result<search_report> basic_session<E>::recorded(const std::string& name, const std::string& log) const {
-    auto read = read_trials(log, tasks_, report_.made_with);
+    std::string first_bad_line;
+    log_read_options options;
+    options.on_bad_line = [&](const bad_line& b) {
+        if (first_bad_line.empty()) first_bad_line = b.text();
+    };
+    auto read = read_trials(log, tasks_, report_.made_with, std::move(options));
     if (!read) return read.error();
     search_report out(name, tasks_.size());
+    out.notes = passed_over(log, report_.made_with, *read, first_bad_line);
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
+        if (!report_.options.collect) (void)detail::take_record(read->trials, tasks_[i], untuned_schedule(i)); // the baseline is no trial
         const auto id = task_identity(tasks_[i]);
         for (const auto& t : read->trials)
             if (t.task == id) detail::collect_trial(out, report_.kernels[i].label, i, t.schedule, t.outcome);
@@ -177,6 +186,8 @@ result<session_report> basic_session<E>::tune(const session_hooks& hooks) {
         random.language.clear();
         random.strategy.clear();
         random.descend_after = 0;
+        random.transfers = 0;
+        random.evolve_transfers = random.only_transfers = false;
         searches.push_back(search("random", random, false, hooks));
     }
     const auto name = detail::search_name(o.search, models_->weights.network());

@@ -81,7 +81,8 @@ void basic_session<E>::run(Tuner& tuner, std::span<const std::size_t> kernels, s
     auto summary = tuner.run(*runner_, tuning);
     if (summary) out.summary = *std::move(summary);
     else out.failed = summary.error();
-    if (logged) (void)static_cast<bool>(log_->writer.flush()); // every record is in the file already; this is for a machine that crashes
+    if (logged) // every record is in the file already; this is for a machine that crashes
+        if (auto synced = log_->writer.flush(); !synced) out.notes.push_back(synced.error().detail);
     for (const auto& t : tuner.trials()) {
         const auto k = kernels[t.task];
         detail::collect_trial(out, report_.kernels[k].label, k, t.schedule, t.outcome);

@@ -59,9 +59,7 @@ inline result<void> add_log(transfer::schedule_pool& pool, const std::string& lo
         const auto [known, first_record] = tasks.try_emplace(r.task.workload_key);
         if (first_record)
             if (const auto k = kernel::from_workload_key(r.task.workload_key)) {
-                auto made = loopnest::kernel_task::create(*k, {});
-                if (!made) return made.error();
-                known->second.emplace(*std::move(made));
+                if (auto made = loopnest::kernel_task::create(*k, {})) known->second.emplace(*std::move(made)); // else unknown
             }
         const bool here = r.machine == made_with.machine && r.flags == made_with.flags;
         if (!known->second) ++unknown;

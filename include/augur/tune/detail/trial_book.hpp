@@ -67,19 +67,6 @@ struct trial_book {
         }
     }
 
-    /// Checks that the tasks are distinct and have valid weights.   Errors: invalid_argument
-    [[nodiscard]] result<void> check() const {
-        if (numbers.size() != keys.size())
-            return error{errc::invalid_argument, "tuning: expected tasks that differ in target or key, " +
-                                                     std::to_string(keys.size() - numbers.size()) + " of " + std::to_string(keys.size()) +
-                                                     " came twice"};
-        for (std::size_t i = 0; i < keys.size(); ++i)
-            if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
-                return error{errc::invalid_argument,
-                             "tuning: expected a weight of at least 0 of '" + keys[i] + "', " + std::to_string(weights[i]) + " came"};
-        return {};
-    }
-
     /// Keeps the records of tasks of this run, one per schedule.
     resume_report resume(std::vector<logged_trial<S>> logged) {
         resume_report report;
@@ -98,7 +85,7 @@ struct trial_book {
             ++report.taken;
             records.push_back({task, hash, std::move(r.schedule), std::move(r.outcome), false});
         }
-        unused = report.taken;
+        unused += report.taken;
         return report;
     }
 
