@@ -74,12 +74,15 @@ search_curve run_recorded(const recording& on, recorded_strategy strategy, recor
 }
 
 parameter_columns::parameter_columns(const tuning_archive& a) : texts(a.records.front().point.parameters.size()) {
-    for (const auto& r : a.records)
-        for (std::size_t i = 0; i < texts.size(); ++i)
-            if (const auto* text = std::get_if<std::string>(&r.point.parameters[i].value)) texts[i].emplace(*text, 0.0F);
-    for (auto& column : texts) {
+    for (const auto& r : a.records) add(r.point);
+}
+
+void parameter_columns::add(const configuration& c) {
+    for (std::size_t i = 0; i < (std::min)(texts.size(), c.parameters.size()); ++i) {
+        const auto* const text = std::get_if<std::string>(&c.parameters[i].value);
+        if (text == nullptr || !texts[i].emplace(*text, 0.0F).second) continue;
         float rank = 0;
-        for (auto& entry : column) entry.second = rank++;
+        for (auto& entry : texts[i]) entry.second = rank++;
     }
 }
 

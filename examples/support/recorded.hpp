@@ -159,7 +159,10 @@ search_curve run_recorded(const recording& on, recorded_strategy strategy, recor
 struct parameter_columns {
     std::vector<std::map<std::string, float>> texts;
 
+    /// All records of `a` have the parameters of the first one.
     explicit parameter_columns(const augur::tuning_archive& a);
+    /// Adds the texts of a configuration, e.g. of another task.
+    void add(const augur::configuration& c);
     [[nodiscard]] std::size_t columns() const { return texts.size(); }
     augur::result<void> operator()(const augur::tuning_archive&, const augur::configuration& c, std::span<float> row) const;
 };

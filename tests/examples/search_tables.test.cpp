@@ -72,7 +72,8 @@ TEST_CASE("search_tables: the same tables for any number of threads, and after a
     CAPTURE(said);
     CHECK(contains(said, "bo+meta over random"));
     CHECK(contains(said, "MSE(D), constant"));
-    const auto device = made_up_device();
+    auto device = made_up_device();
+    device.as(encoding::knobs).graphs = *recorded_loops_of(device, encoding::knobs);
     std::size_t searches = 0; // those with features of loops do not apply
     for (std::size_t t = 0; t < device.replayed; ++t)
         for (const auto& name : search_names()) searches += applies(device, t, name) ? distinct_seeds(name, 2, 3) : 0;
@@ -98,7 +99,7 @@ TEST_CASE("search_tables: networks are read again only if the records and the pl
     network_plan plan = short_plan();
     const auto files_after = [&](device_records device, std::size_t trainings = 1) {
         REQUIRE(learn_networks({&device, 1}, plan, trainings, folder / "", threads));
-        REQUIRE(device.in_super_graph.networks["tiles"].size() == trainings);
+        REQUIRE(device.as(encoding::super_graph).networks["tiles"].size() == trainings);
         const std::filesystem::directory_iterator files(folder / "");
         return std::distance(begin(files), end(files));
     };
@@ -120,7 +121,7 @@ TEST_CASE("search_tables: a training depends on its seed, not on the threads nor
         auto device = made_up_device();
         REQUIRE(learn_networks({&device, 1}, short_plan(), trainings, folder / "", executor));
         std::vector<std::vector<float>> out;
-        for (const auto& n : device.in_super_graph.networks["tiles"])
+        for (const auto& n : device.as(encoding::super_graph).networks["tiles"])
             for (const auto* net : {&n.supervised, &n.meta}) {
                 auto& weights = out.emplace_back();
                 net->visit([&](const std::string&, const auto& p) { weights.insert(weights.end(), p.data(), p.data() + p.size()); }, *net);
@@ -152,7 +153,7 @@ TEST_CASE("search_tables: a seed takes the network of its training, and the mean
         CHECK(first != second);
         CHECK(of_both != first);
         CHECK(of_both != second);
-        auto& networks = device.in_super_graph.networks["tiles"];
+        auto& networks = device.as(encoding::super_graph).networks["tiles"];
         networks.pop_back();
         CHECK(best(mean, 1) == first); // of one
         REQUIRE(learn_networks({&device, 1}, short_plan(), 2, folder / "", threads));
@@ -217,10 +218,10 @@ TEST_CASE("search_tables: networks of plain graphs are others, and need these gr
     CHECK(!applies(device, 0, "bo+meta:plain"));
     CHECK(distinct_seeds("bo+meta:plain", 10, 2) == 2);
     CHECK(distinct_seeds("rl+meta:plain", 10, 2) == 10);
-    auto rows = std::make_shared<std::unordered_map<std::uint64_t, metatune::loop_rows>>(*device.in_super_graph.graphs.rows);
+    auto rows = std::make_shared<std::unordered_map<std::uint64_t, metatune::loop_rows>>(*device.as(encoding::super_graph).graphs.rows);
     for (auto& [key, loops] : *rows) loops.features *= -2;
-    device.plain.graphs.rows = std::move(rows);
-    device.plain.graphs.templates.emplace("tiles", "plain");
+    device.as(encoding::plain).graphs.rows = std::move(rows);
+    device.as(encoding::plain).graphs.templates.emplace("tiles", "plain");
     REQUIRE(learn_networks({&device, 1}, short_plan(), 1, folder / "", threads));
     CHECK(applies(device, 0, "bo+meta:plain"));
     CHECK(run_search(device, 0, "bo+meta:plain", {32}, 1).best != run_search(device, 0, "bo+meta", {32}, 1).best);

@@ -274,7 +274,7 @@ TEST_CASE("killed at any moment, resumed to the end: each record once") {
     CHECK(records(folder / "log") == trials);
     process careless(folder, collect(folder, trials));
     CHECK(careless.wait() == 2);
-    CHECK(contains(careless.err(), "to continue with them, or another file"));
+    CHECK(contains(careless.err(), "or `resume`, to continue with them"));
 }
 
 TEST_CASE("one tuner a log; Ctrl-C ends it with a summary, twice at once") {

@@ -101,27 +101,10 @@ scores mean_of(const std::vector<scores>& of) {
 augur::result<adapted_rows> adapt_all(const device_tasks& on, const training_plan& plan, adaptation how, examples::executor& threads) {
     const auto nets = train(on, how.shots, plan, threads);
     if (!nets) return nets.error();
-    adapted_rows out;
-    for (std::size_t at = 0; at < start_names.size(); ++at) {
-        const auto from = static_cast<start>(at);
-        const auto judged_after = [&](const std::vector<table_task>& tasks, std::size_t steps) {
-            how.fine_tuning.steps = steps;
-            return judge(from, (*nets)[at], tasks, how, threads);
-        };
-        adapted_row& row = out[from];
-        std::size_t best = 0;
-        for (std::size_t i = 0; from >= start::random && i < tried_steps.size(); ++i) {
-            const auto judged = judged_after(on.held_out, tried_steps[i]);
-            if (!judged) return judged.error();
-            row.held_out[i] = mean_of(*judged);
-            if (row.held_out[i].mse < row.held_out[best].mse) best = i;
-        }
-        auto judged = judged_after(on.test, tried_steps[best]);
-        if (!judged) return judged.error();
-        if (examples::stop_requested()) return augur::error{augur::errc::interrupted, "stopped before the tables were whole"};
-        row.test = *std::move(judged);
-    }
-    return out;
+    return adapted_by(on, [&](start from, const std::vector<table_task>& tasks, std::size_t steps) {
+        how.fine_tuning.steps = steps;
+        return judge(from, (*nets)[static_cast<std::size_t>(from)], tasks, how, threads);
+    });
 }
 
 } // namespace metatune_tables

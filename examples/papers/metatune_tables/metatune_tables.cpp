@@ -59,7 +59,8 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     add_names("device", names_of(log_pairs, &log_pair::device), "a device; may be given again; default: the first two", w.devices);
     add_names("variant", names_of(variants, &network_variant::name),
               "a network; may be given again, the first one is what the others are compared with; default: usual.\n"
-              "plain has no super-graph, unmasked lets null nodes into the read-out, nested joins the loops of a nest,\n"
+              "plain has no super-graph, tlp is TLP in place of the graph network, unmasked lets null nodes into the read-out, nested joins the "
+              "loops of a nest,\n"
               "frozen is --frozen",
               w.variants);
     flags.add_number("epochs", "N", "epochs of pre-training, and of each training behind it; default 100", w.plan.epochs, 1, 100'000);
@@ -163,7 +164,7 @@ augur::result<by_shots> adapt_to_all(const wishes& w, const network_variant& net
         if (kept.find(identity) == nullptr) {
             const auto title = text_of("%s, %s, %zu points", on.device.c_str(), std::string(network.name).c_str(), how.shots);
             std::fprintf(stderr, "%s: training and adapting\n", title.c_str());
-            auto rows = adapt_all(on, plan, how, threads);
+            auto rows = network.input == model_input::primitives ? adapt_all_tlp(on, plan, how, threads) : adapt_all(on, plan, how, threads);
             if (!rows) return rows.error();
             if (auto added = kept.add(identity, {title, *std::move(rows)}); !added) return added.error();
         }
@@ -182,14 +183,14 @@ augur::result<void> run(const wishes& w) {
     const std::size_t devices = w.quick ? 1 : w.devices.size();
     for (std::size_t d = 0; d < devices; ++d) {
         const auto logs = std::find_if(log_pairs.begin(), log_pairs.end(), [&](const log_pair& p) { return p.device == w.devices[d]; });
-        std::array<std::optional<device_tasks>, 2> read; // plain, and with the super-graph
+        std::array<std::optional<device_tasks>, model_inputs> read;
         std::vector<by_shots> results;
         std::string device;
         for (const std::string& name : w.variants) {
             const auto network = std::find_if(variants.begin(), variants.end(), [&](const network_variant& v) { return v.name == name; });
-            auto& on = read[network->super_graph ? 1 : 0];
+            auto& on = read[static_cast<std::size_t>(network->input)];
             if (!on) {
-                auto tasks = w.quick ? made_up_device(network->super_graph) : read_device(w.data, *logs, w.sizes, network->super_graph, threads);
+                auto tasks = w.quick ? made_up_device(network->input) : read_device(w.data, *logs, w.sizes, network->input, threads);
                 if (!tasks) return tasks.error();
                 on = *std::move(tasks);
             }

@@ -17,9 +17,11 @@
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
 #include <augur/metatune.hpp>
+#include <augur/tlp/model.hpp>
 
 #include "adaptation.hpp"
 #include "cleaning.hpp"
+#include "console.hpp"
 #include "executor.hpp"
 #include "keyed_results.hpp"
 
@@ -29,11 +31,19 @@ namespace metatune = augur::metatune;
 
 // ---- tasks.cpp
 
+/// What a model reads of a candidate.
+enum class model_input : std::uint8_t {
+    super_graph, ///< its loops in the slots of a super-graph of all tasks
+    plain,       ///< its loops as a graph of their own
+    primitives   ///< the rows of TLP: its knobs
+};
+inline constexpr std::size_t model_inputs = 3;
+
 /// Configurations of a task that ran, each once.
 struct table_task {
-    std::string name; ///< key of the workload
-    metatune::task_samples samples;
-    double least = 0; ///< seconds of the best configuration of the log, which need not be among the samples
+    std::string name;               ///< key of the workload
+    metatune::task_samples samples; ///< for TLP a row is a knob of the configuration, and every row is present
+    double least = 0;               ///< seconds of the best configuration of the log, which need not be among the samples
 };
 
 /// A log to learn from and a log to be judged by.
@@ -50,6 +60,7 @@ inline constexpr std::array<log_pair, 4> log_pairs{{{"cuda_gtx1650", "vgg-16", "
 struct device_tasks {
     std::string device;
     std::size_t features = 0; ///< of a loop
+    augur::tlp::config tlp;   ///< for `model_input::primitives`
     std::vector<table_task> train, held_out, test;
     std::size_t shared = 0; ///< tasks of the first log that are left out because the second one has them
     std::size_t copied = 0; ///< records that are left out
@@ -61,12 +72,11 @@ struct sample_sizes {
     std::uint64_t seed = 1;              ///< of the draw
 };
 /// Reads the two logs of a device. Every fourth task of the first one is held out.
-/// @param super_graph  loops in the slots of a super-graph of all tasks; false: the plain graph of each candidate
-/// Errors: those of the readers and of the graphs; invalid_argument (fewer than 3 tasks to learn from, none to be judged by).
-augur::result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, bool super_graph,
+/// Errors: those of the readers, of the graphs and of the vocabulary; invalid_argument (fewer than 3 tasks to learn from, none to be judged by).
+augur::result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, model_input input,
                                         examples::executor& threads);
 /// Made-up loops whose lengths have an effect that differs from task to task, for `--quick`. The super-graph has a slot that none of them fills.
-device_tasks made_up_device(bool super_graph = true);
+device_tasks made_up_device(model_input input = model_input::super_graph);
 
 // ---- adaptation.cpp
 
@@ -80,12 +90,13 @@ inline std::string name_of(start s) { return std::string(start_names[static_cast
 /// A choice that the paper leaves open or shows the effect of, made otherwise.
 struct network_variant {
     std::string_view name = "usual";
-    bool super_graph = true;
-    bool masked = true, nested = false; ///< see `metatune::config`
-    bool frozen = false;                ///< meta-training and adaptation change the head only, as in the paper
+    model_input input = model_input::super_graph; ///< `primitives`: TLP in place of the graph network
+    bool masked = true, nested = false;           ///< see `metatune::config`
+    bool frozen = false;                          ///< meta-training and adaptation change the head only, as in the paper
 };
-inline constexpr std::array<network_variant, 5> variants{{{},
-                                                          {.name = "plain", .super_graph = false},
+inline constexpr std::array<network_variant, 6> variants{{{},
+                                                          {.name = "plain", .input = model_input::plain},
+                                                          {.name = "tlp", .input = model_input::primitives},
                                                           {.name = "unmasked", .masked = false},
                                                           {.name = "nested", .nested = true},
                                                           {.name = "frozen", .frozen = true}}};
@@ -121,8 +132,39 @@ struct adapted_row {
 };
 using adapted_rows = std::map<start, adapted_row>;
 scores mean_of(const std::vector<scores>& of);
-/// Trains for adaptation to `how.shots` points and judges all starts.   Errors: those of `train` and `judge`; interrupted.
+/// Trains for adaptation to `how.shots` points and judges all starts; by `judged(start, tasks, steps of Adam) -> result<std::vector<scores>>`.
+/// Errors: those of `judged`; interrupted.
+template <class Judged>
+augur::result<adapted_rows> adapted_by(const device_tasks& on, Judged&& judged);
+/// The same with the graph network.   Errors: those of `train` and `judge`; interrupted.
 augur::result<adapted_rows> adapt_all(const device_tasks& on, const training_plan& plan, adaptation how, examples::executor& threads);
+
+template <class Judged>
+augur::result<adapted_rows> adapted_by(const device_tasks& on, Judged&& judged) {
+    adapted_rows out;
+    for (std::size_t at = 0; at < start_names.size(); ++at) {
+        const auto from = static_cast<start>(at);
+        adapted_row& row = out[from];
+        std::size_t best = 0;
+        for (std::size_t i = 0; from >= start::random && i < tried_steps.size(); ++i) {
+            const augur::result<std::vector<scores>> held_out = judged(from, on.held_out, tried_steps[i]);
+            if (!held_out) return held_out.error();
+            row.held_out[i] = mean_of(*held_out);
+            if (row.held_out[i].mse < row.held_out[best].mse) best = i;
+        }
+        augur::result<std::vector<scores>> test = judged(from, on.test, tried_steps[best]);
+        if (!test) return test.error();
+        if (examples::stop_requested()) return augur::error{augur::errc::interrupted, "stopped before the tables were whole"};
+        row.test = *std::move(test);
+    }
+    return out;
+}
+
+// ---- tlp.cpp
+
+/// `adapt_all` with `tlp::config::small` and the same steps, batches and rates: what meta-training adds to another differentiable model.
+/// Errors: limit (the training diverged); interrupted.
+augur::result<adapted_rows> adapt_all_tlp(const device_tasks& on, const training_plan& plan, const adaptation& how, examples::executor& threads);
 
 // ---- results.cpp
 

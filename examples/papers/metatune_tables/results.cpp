@@ -63,7 +63,7 @@ std::string identity_of(const device_tasks& on, const training_plan& plan, const
     const auto& net = plan.network;
     const auto& tuning = how.fine_tuning;
     std::uint64_t hash = augur::fnv1a64(examples::text_of(
-        "%s %zu, %d %d %d %d, %zu %zu %zu %zu %a %a %zu %llu, %zu %zu %a %zu %a %d %a", on.device.c_str(), on.features, net.super_graph ? 1 : 0,
+        "%s %zu, %d %d %d %d, %zu %zu %zu %zu %a %a %zu %llu, %zu %zu %a %zu %a %d %a", on.device.c_str(), on.features, static_cast<int>(net.input),
         net.masked ? 1 : 0, net.nested ? 1 : 0, net.frozen ? 1 : 0, plan.epochs, plan.batch, plan.meta_tasks, plan.queries, plan.learning_rate,
         plan.inner.inner_rate, plan.inner.inner_steps, static_cast<unsigned long long>(plan.seed), how.shots, how.seeds, tuning.inner_rate,
         tuning.inner_steps, tuning.learning_rate, tuning.frozen ? 1 : 0, tuning.validity_weight));

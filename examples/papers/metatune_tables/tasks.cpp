@@ -17,6 +17,8 @@
 #include <augur/schedule/hash.hpp>
 #include <augur/space/autotvm_convolution.hpp>
 #include <augur/space/autotvm_nest.hpp>
+#include <augur/tlp/features.hpp>
+#include <augur/tlp/vocabulary.hpp>
 #include <augur/workload/iterator_features.hpp>
 
 namespace metatune_tables {
@@ -29,6 +31,7 @@ using augur::result;
 struct loose_task {
     table_task task;
     std::vector<augur::iterator_features> loops;
+    std::vector<augur::autotvm_config> configs;
 };
 
 /// The configurations that ran, with the least of their latencies; at most `most` of them, drawn.
@@ -57,6 +60,7 @@ result<loose_task> sample(augur::autotvm_archive& from, const augur::autotvm_con
         auto loops = augur::iterator_features_of(*nest);
         if (!loops) return loops.error();
         out.loops.push_back(*std::move(loops));
+        out.configs.push_back(from.configs[i]);
         out.task.samples.seconds.push_back(least[i]);
     }
     return out;
@@ -87,9 +91,22 @@ result<std::vector<std::pair<augur::autotvm_archive, augur::autotvm_convolution>
     return out;
 }
 
+/// TLP's rows of a configuration.
+result<metatune::loop_rows> knob_rows(const augur::autotvm_config& config, const augur::tlp::schema& schema) {
+    std::vector<float> values(schema.rows * schema.columns);
+    const auto valid = augur::tlp::extract_features(config, schema, values);
+    if (!valid) return valid.error();
+    metatune::loop_rows out;
+    out.features = Eigen::Map<const augur::nn::matrix<float>>(values.data(), static_cast<augur::nn::index>(schema.rows),
+                                                              static_cast<augur::nn::index>(schema.columns));
+    out.present.assign(schema.rows, 1);
+    out.parents.assign(schema.rows, metatune::loop_rows::no_parent);
+    return out;
+}
+
 } // namespace
 
-result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, bool super_graph,
+result<device_tasks> read_device(const std::string& data, const log_pair& logs, const sample_sizes& sizes, model_input input,
                                  examples::executor& threads) {
     device_tasks out;
     out.device = logs.device;
@@ -120,20 +137,32 @@ result<device_tasks> read_device(const std::string& data, const log_pair& logs, 
     if (learned < 4 || learned == loose.size())
         return augur::error{augur::errc::invalid_argument, out.device + ": expected four tasks to learn from and one to be judged by, got " +
                                                                std::to_string(learned) + " and " + std::to_string(loose.size() - learned)};
-    metatune::super_graph graph; // of the loops of all tasks: a structure, no measurement
-    if (super_graph)
-        for (const loose_task& t : loose)
-            for (const auto& loops : t.loops)
+    metatune::super_graph graph;          // of the loops of all tasks: a structure, no measurement
+    augur::tlp::vocabulary_builder words; // likewise
+    for (const loose_task& t : loose) {
+        for (const auto& loops : t.loops)
+            if (input == model_input::super_graph)
                 if (auto added = graph.add(loops, logs.form); !added) return added.error();
+        for (const auto& config : t.configs) words.see(config);
+    }
+    const auto schema = words.schema();
+    if (!schema) return schema.error();
     for (std::size_t i = 0; i < loose.size(); ++i) {
-        for (const auto& loops : loose[i].loops) {
-            auto rows = super_graph ? graph.place(loops, logs.form) : metatune::rows_of(loops);
+        for (std::size_t c = 0; c < loose[i].loops.size(); ++c) {
+            const auto& loops = loose[i].loops[c];
+            auto rows = input == model_input::super_graph ? graph.place(loops, logs.form)
+                        : input == model_input::plain     ? augur::result<metatune::loop_rows>(metatune::rows_of(loops))
+                                                          : knob_rows(loose[i].configs[c], *schema);
             if (!rows) return rows.error();
             out.features = static_cast<std::size_t>(rows->features.cols());
             loose[i].task.samples.candidates.push_back(*std::move(rows));
         }
         auto& to = i >= learned ? out.test : i % 4 == 3 ? out.held_out : out.train;
         to.push_back(std::move(loose[i].task));
+    }
+    if (input == model_input::primitives) { // TLP scales its input itself
+        out.tlp = augur::tlp::config::small(0).with_input(*schema);
+        return out;
     }
     std::vector<const metatune::loop_rows*> learned_from;
     for (const table_task& t : out.train)
@@ -146,12 +175,14 @@ result<device_tasks> read_device(const std::string& data, const log_pair& logs, 
     return out;
 }
 
-device_tasks made_up_device(bool super_graph) {
+device_tasks made_up_device(model_input input) {
     constexpr std::size_t loops = 3, columns = 4, candidates = 60;
-    const std::size_t slots = super_graph ? loops + 1 : loops; // the last one is absent
+    const std::size_t slots = input == model_input::super_graph ? loops + 1 : loops; // the last one is absent
     device_tasks out;
     out.device = "made up";
     out.features = columns;
+    out.tlp = augur::tlp::config::small(columns);
+    out.tlp.numbers = columns;
     for (std::size_t t = 0; t < 10; ++t) {
         augur::random_engine rng = augur::random_engine(7).stream(t);
         table_task task;

@@ -119,15 +119,15 @@ result<void> learn_networks(std::span<device_records> devices, const network_pla
     std::list<std::vector<metatune::task_samples>> samples;
     std::vector<training_job> jobs;
     for (device_records& device : devices)
-        for (learned_graphs* const kind : {&device.in_super_graph, &device.plain})
-            for (const auto& [form, text] : kind->graphs.templates) {
+        for (learned_graphs& kind : device.learned)
+            for (const auto& [form, text] : kind.graphs.templates) {
                 std::string name = device.device + '.' + form;
                 std::erase_if(name, [](char c) { return std::string_view("[\"/ ").find(c) != std::string_view::npos; });
                 std::size_t replayed = 0;
                 while (form_of(device, replayed) != form) ++replayed;
                 const auto learned = history(device, replayed);
                 name += examples::text_of(".%016llx", static_cast<unsigned long long>(identity_of(device, learned, plan, text)));
-                auto& networks = kind->networks[form];
+                auto& networks = kind.networks[form];
                 networks.resize(trainings);
                 const std::vector<metatune::task_samples>* tasks = nullptr;
                 for (std::size_t n = 0; n < trainings; ++n) {
@@ -142,7 +142,7 @@ result<void> learn_networks(std::span<device_records> devices, const network_pla
                         continue;
                     }
                     if (tasks == nullptr) {
-                        auto read = samples_of(device, kind->graphs, learned);
+                        auto read = samples_of(device, kind.graphs, learned);
                         if (!read) return read.error();
                         tasks = &samples.emplace_back(*std::move(read));
                     }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -58,31 +60,58 @@ void add_task(device_records& device, augur::autotvm_archive& a) {
     device.configs.push_back(std::move(a.configs));
 }
 
+/// Do all configurations of a convolution fit its shape? Two tasks of a V100 in public logs have the knobs of another padding. True for other templates.
+bool fits_its_shape(const augur::autotvm_archive& a) {
+    const auto convolution = augur::parse_autotvm_convolution(a.records.workload);
+    return !convolution ||
+           std::all_of(a.configs.begin(), a.configs.end(), [&](const auto& c) { return augur::autotvm_nest::make(*convolution, c).has_value(); });
+}
+
 /// @param learned  logs whose tasks are only learned from; empty: none
-result<void> add_logs(device_records& device, const std::vector<std::string>& replayed, const std::vector<std::string>& learned, std::size_t tasks,
-                      std::uint64_t seed, examples::executor& threads) {
+result<void> add_logs(device_records& device, const std::vector<std::string>& replayed, const std::vector<std::string>& learned,
+                      const task_choice& choice, examples::executor& threads) {
     auto all = read_tasks(device, replayed, threads);
     if (!all) return all.error();
     device.all_tasks = all->size();
-    augur::random_engine rng(seed);
+    const auto usable = [&](const augur::autotvm_archive& a) { // where loops are wanted of all
+        if (learned.empty() || fits_its_shape(a)) return true;
+        std::fprintf(stderr, "search_tables: left out, a configuration does not fit its shape: %s\n", a.records.workload.c_str());
+        return false;
+    };
+    augur::random_engine rng(choice.seed);
     rng.shuffle(std::span(*all));
     for (auto& a : *all) {
-        if (device.tasks.size() == tasks) break;
-        if (learned.empty() || augur::parse_autotvm_convolution(a.records.workload)) add_task(device, a);
+        if (device.tasks.size() == choice.tasks) break;
+        const bool readable = choice.any_template || learned.empty() || augur::parse_autotvm_convolution(a.records.workload);
+        if (readable && (!choice.by_hash || held_out_by_hash(a.records.workload)) && usable(a)) add_task(device, a);
     }
     device.replayed = device.tasks.size();
     if (!learned.empty()) {
         std::set<std::string, std::less<>> seen;
-        for (const auto& t : device.tasks) seen.insert(t.name);
+        for (const auto& t : device.tasks) seen.insert(numbers_of(t.name));
         auto others = read_tasks(device, learned, threads);
         if (!others) return others.error();
         for (auto& a : *others)
-            if (!seen.contains(a.records.workload)) add_task(device, a);
+            if (!seen.contains(numbers_of(a.records.workload)) && !(choice.by_hash && held_out_by_hash(a.records.workload)) && usable(a))
+                add_task(device, a);
     }
     device.loops = loop_columns_of(device);
-    auto graphs = recorded_loops_of(device, false);
-    if (!graphs) return graphs.error();
-    device.in_super_graph.graphs = *std::move(graphs);
+    return {};
+}
+
+/// Reads archives of Kernel Tuner, a task each.
+result<void> add_archives(device_records& device, const std::vector<std::string>& paths) {
+    for (const auto& path : paths) {
+        augur::tuning_archive archive;
+        if (auto read = augur::read_tuning_archive(path, archive); !read) return read.error();
+        device.cleaned.records += archive.records.size();
+        device.cleaned.bad += archive.bad;
+        std::string name = archive.workload;
+        auto made = examples::make_recording(std::move(name), std::move(archive));
+        if (!made) return made.error();
+        device.tasks.push_back(*std::move(made));
+        device.configs.emplace_back();
+    }
     return {};
 }
 
@@ -97,36 +126,66 @@ struct template_records {
     std::vector<std::pair<std::size_t, std::size_t>> replayed, learned;
 };
 
-/// Adds the loops of the records of a template to `rows`, in the slots of the super-graph whose text is returned, or as plain graphs.
-result<std::string> place_loops(const device_records& device, std::string_view form, const template_records& of, bool plain, loops_by_key& rows) {
-    metatune::super_graph graph; // of the loops of all tasks: a structure, no measurement
-    std::unordered_map<std::uint64_t, augur::iterator_features> features;
+/// The loops of a recorded configuration, from which the rows of both graphs are made.
+result<augur::iterator_features> loops_of(const device_records& device, std::size_t t, std::size_t i) {
+    const auto convolution = augur::parse_autotvm_convolution(device.tasks[t].archive.workload);
+    if (!convolution) return convolution.error();
+    const auto nest = augur::autotvm_nest::make(*convolution, device.configs[t][i]);
+    if (!nest) return nest.error();
+    return augur::iterator_features_of(*nest);
+}
+
+/// Calls f(task, index, key) for each configuration of a template, once; the first error ends it.
+template <class F>
+result<void> for_each_configuration(const device_records& device, const template_records& of, F&& f) {
+    std::unordered_set<std::uint64_t> seen;
     for (const auto* list : {&of.replayed, &of.learned})
         for (const auto& [t, i] : *list) {
             const auto& archive = device.tasks[t].archive;
             const std::uint64_t key = key_of(archive, archive.records[i].point);
-            if (features.contains(key)) continue;
-            const auto convolution = augur::parse_autotvm_convolution(archive.workload);
-            if (!convolution) return convolution.error();
-            const auto nest = augur::autotvm_nest::make(*convolution, device.configs[t][i]);
-            if (!nest) return nest.error();
-            auto loops = augur::iterator_features_of(*nest);
-            if (!loops) return loops.error();
-            if (auto added = plain ? result<void>() : graph.add(*loops, form); !added) return added.error();
-            features.emplace(key, *std::move(loops));
+            if (!seen.insert(key).second) continue;
+            if (result<void> done = f(t, i, key); !done) return done;
         }
-    std::vector<metatune::loop_rows*> all;
-    std::vector<const metatune::loop_rows*> learned;
+    return {};
+}
+
+/// Adds the loops of the records of a template to `rows`, in the slots of the super-graph whose text is returned, or as plain graphs.
+result<std::string> place_loops(const device_records& device, std::string_view form, const template_records& of, bool plain, loops_by_key& rows) {
+    metatune::super_graph graph; // of the loops of all tasks: a structure, no measurement
+    std::unordered_map<std::uint64_t, augur::iterator_features> features;
+    const auto gathered = for_each_configuration(device, of, [&](std::size_t t, std::size_t i, std::uint64_t key) -> result<void> {
+        auto loops = loops_of(device, t, i);
+        if (!loops) return loops.error();
+        if (auto added = plain ? result<void>() : graph.add(*loops, form); !added) return added;
+        features.emplace(key, *std::move(loops));
+        return {};
+    });
+    if (!gathered) return gathered.error();
     for (const auto& [key, loops] : features) {
         auto placed = plain ? metatune::rows_of(loops) : graph.place(loops, form);
         if (!placed) return placed.error();
-        all.push_back(&rows.insert_or_assign(key, *std::move(placed)).first->second);
+        rows.insert_or_assign(key, *std::move(placed));
     }
-    for (const auto& [t, i] : of.learned) learned.push_back(&rows.at(key_of(device.tasks[t].archive, device.tasks[t].archive.records[i].point)));
-    const auto columns = metatune::standardisation::fit(learned);
-    for (auto* one : all)
-        if (auto applied = columns.apply(*one); !applied) return applied.error();
     return plain ? "plain" : metatune::to_text(graph);
+}
+
+/// Adds the parameters of the records of a template to `rows`: numbers as in the features of loops, sign(x) log2(|x| + 1), texts by their rank.
+result<std::string> place_knobs(const device_records& device, const template_records& of, loops_by_key& rows) {
+    const auto& first = of.learned.front();
+    examples::parameter_columns columns(device.tasks[first.first].archive);
+    for (const auto* list : {&of.replayed, &of.learned})
+        for (const auto& [t, i] : *list) columns.add(device.tasks[t].archive.records[i].point);
+    const auto placed = for_each_configuration(device, of, [&](std::size_t t, std::size_t i, std::uint64_t key) -> result<void> {
+        const auto& archive = device.tasks[t].archive;
+        metatune::loop_rows row{
+            augur::nn::matrix<float>::Zero(1, static_cast<augur::nn::index>(columns.columns())), {1}, {metatune::loop_rows::no_parent}};
+        if (auto read = columns(archive, archive.records[i].point, {row.features.data(), columns.columns()}); !read) return read;
+        for (float& x : std::span(row.features.data(), columns.columns())) x = std::copysign(std::log2(std::abs(x) + 1), x);
+        rows.insert_or_assign(key, std::move(row));
+        return {};
+    });
+    if (!placed) return placed.error();
+    return std::string("knobs");
 }
 
 } // namespace
@@ -137,6 +196,21 @@ result<void> loop_columns::operator()(const augur::tuning_archive& task, const a
         return augur::error{augur::errc::not_found, "expected a configuration of a convolution that AutoTVM's features are known of"};
     std::fill(std::copy(at->second.begin(), at->second.end(), row.begin()), row.end(), 0.0F);
     return {};
+}
+
+std::string numbers_of(std::string_view workload) {
+    const auto c = augur::parse_autotvm_convolution(workload);
+    if (!c) return std::string(workload);
+    std::string out(augur::autotvm_template_names[static_cast<std::size_t>(c->form)]);
+    const auto add = [&out](std::int64_t n) { out += ' ' + std::to_string(n); };
+    for (const std::int64_t n : {static_cast<std::int64_t>(c->type), c->batch, c->in_channels, c->out_channels}) add(n);
+    for (const auto& w : {c->y, c->x})
+        for (const std::int64_t n : {w.in, w.k, w.stride, w.dilation, w.pad_before, w.pad_behind}) add(n);
+    return out;
+}
+
+bool held_out_by_hash(std::string_view workload) {
+    return augur::parse_autotvm_convolution(workload) && augur::fnv1a64(numbers_of(workload)) % 5 == 0;
 }
 
 std::string_view form_of(const device_records& on, std::size_t t) {
@@ -197,29 +271,38 @@ result<metatune::loop_rows> recorded_loops::operator()(const augur::tuning_archi
     return augur::error{augur::errc::not_found, "expected a recorded configuration whose loops are known"};
 }
 
-result<recorded_loops> recorded_loops_of(const device_records& device, bool plain) {
-    if (device.replayed == device.tasks.size()) return recorded_loops{}; // nothing is learned
-    std::map<std::string, template_records, std::less<>> templates;
-    for (std::size_t t = 0; t < device.replayed; ++t) {
-        if (!augur::parse_autotvm_convolution(device.tasks[t].archive.workload)) continue;
-        auto& of = templates[std::string(form_of(device, t))];
-        if (of.replayed.empty()) of.learned = history(device, t);
-        for (std::size_t i = 0; i < device.tasks[t].archive.records.size(); ++i) of.replayed.emplace_back(t, i);
-    }
+result<recorded_loops> recorded_loops_of(const device_records& device, encoding as) {
     recorded_loops out;
     auto rows = std::make_shared<loops_by_key>();
-    for (const auto& [form, of] : templates) {
-        if (of.learned.empty()) continue;
-        auto graph = place_loops(device, form, of, plain, *rows);
-        if (!graph) return graph.error();
-        out.templates.emplace(form, *std::move(graph));
+    if (device.replayed < device.tasks.size()) { // something is learned
+        std::map<std::string, template_records, std::less<>> templates;
+        for (std::size_t t = 0; t < device.replayed; ++t) {
+            if (as != encoding::knobs && !augur::parse_autotvm_convolution(device.tasks[t].archive.workload)) continue;
+            auto& of = templates[std::string(form_of(device, t))];
+            if (of.replayed.empty()) of.learned = history(device, t);
+            for (std::size_t i = 0; i < device.tasks[t].archive.records.size(); ++i) of.replayed.emplace_back(t, i);
+        }
+        for (const auto& [form, of] : templates) {
+            if (of.learned.empty()) continue;
+            loops_by_key placed;
+            auto text = as == encoding::knobs ? place_knobs(device, of, placed) : place_loops(device, form, of, as == encoding::plain, placed);
+            if (!text) return text.error();
+            std::vector<const metatune::loop_rows*> learned;
+            for (const auto& [t, i] : of.learned)
+                learned.push_back(&placed.at(key_of(device.tasks[t].archive, device.tasks[t].archive.records[i].point)));
+            const auto columns = metatune::standardisation::fit(learned);
+            for (auto& [key, one] : placed)
+                if (auto applied = columns.apply(one); !applied) return applied.error();
+            rows->merge(placed);
+            out.templates.emplace(form, *std::move(text));
+        }
     }
     out.rows = std::move(rows);
     return out;
 }
 
-result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, std::size_t tasks,
-                                                 std::uint64_t seed, examples::executor& threads) {
+result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, const task_choice& choice,
+                                                 examples::executor& threads) {
     namespace fs = std::filesystem;
     std::map<std::string, std::string> logs, archives; // path by name, up to `.json`
     std::set<std::string> all;                         // devices: the names up to the first dot
@@ -241,15 +324,24 @@ result<std::vector<device_records>> read_devices(const std::string& data, const 
     };
     std::vector<device_records> out;
     for (const std::string& device : devices.empty() ? std::vector<std::string>(all.begin(), all.end()) : devices) {
-        const auto colon = device.find(':');
-        const std::string replayed = device.substr(0, colon), learned = colon == std::string::npos ? "" : device.substr(colon + 1);
+        std::vector<std::string> learned, others;
+        auto colon = device.find(':');
+        const std::string replayed = device.substr(0, colon);
         device_records d;
         d.device = device;
-        const auto paths = paths_of(logs, replayed), others = learned.empty() ? std::vector<std::string>() : paths_of(logs, learned);
-        if (!learned.empty() && others.empty())
-            return augur::error{augur::errc::not_found, data + ": expected autotvm/" + learned + "*.jsonl.gz, found none"};
+        const auto paths = paths_of(logs, replayed);
+        while (colon != std::string::npos) {
+            const auto from = colon + 1;
+            colon = device.find(':', from);
+            const auto& name = learned.emplace_back(device.substr(from, colon - from));
+            const auto found = paths_of(paths.empty() ? archives : logs, name);
+            if (found.empty())
+                return augur::error{augur::errc::not_found, data + (paths.empty() ? ": expected kernel-tuner/" : ": expected autotvm/") + name +
+                                                                (paths.empty() ? "*.json.gz" : "*.jsonl.gz") + ", found none"};
+            others.insert(others.end(), found.begin(), found.end());
+        }
         if (!paths.empty()) {
-            if (auto read = add_logs(d, paths, others, tasks, seed, threads); !read) return read.error();
+            if (auto read = add_logs(d, paths, others, choice, threads); !read) return read.error();
             if (d.replayed == 0 && !devices.empty())
                 return augur::error{augur::errc::not_found, data + ": expected a task of " + device + " with at least " +
                                                                 std::to_string(least_points) + " points, found none"};
@@ -257,18 +349,9 @@ result<std::vector<device_records>> read_devices(const std::string& data, const 
             continue;
         }
         d.exhaustive = true;
-        for (const auto& path : paths_of(archives, replayed)) {
-            augur::tuning_archive archive;
-            if (auto read = augur::read_tuning_archive(path, archive); !read) return read.error();
-            d.cleaned.records += archive.records.size();
-            d.cleaned.bad += archive.bad;
-            std::string name = archive.workload;
-            auto made = examples::make_recording(std::move(name), std::move(archive));
-            if (!made) return made.error();
-            d.tasks.push_back(*std::move(made));
-            d.configs.emplace_back();
-        }
+        if (auto read = add_archives(d, paths_of(archives, replayed)); !read) return read.error();
         d.replayed = d.all_tasks = d.tasks.size();
+        if (auto read = add_archives(d, others); !read) return read.error();
         if (d.replayed > 0) out.push_back(std::move(d));
         else if (!devices.empty())
             return augur::error{augur::errc::not_found,
@@ -310,7 +393,8 @@ device_records made_up_device() {
         out.tasks.push_back(*examples::make_recording(std::move(name), std::move(archive)));
         out.configs.emplace_back();
     }
-    out.in_super_graph.graphs.templates.emplace("tiles", "");
-    out.in_super_graph.graphs.rows = std::move(rows);
+    auto& graphs = out.as(encoding::super_graph).graphs;
+    graphs.templates.emplace("tiles", "");
+    graphs.rows = std::move(rows);
     return out;
 }

@@ -28,8 +28,8 @@ using augur::error;
 struct wishes {
     std::string data, work;
     std::vector<std::string> searches, devices;
-    std::size_t trials = 128, seeds = 10, trainings = 1, tasks = 6, threads = 0, first_round = 0;
-    std::uint64_t draw = 1;
+    std::size_t trials = 128, seeds = 10, trainings = 1, threads = 0, first_round = 0;
+    task_choice choice;
     bool quick = false, help = false;
 };
 
@@ -40,14 +40,16 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     for (const auto& name : known) list += (list.empty() ? "" : "|") + name;
     flags.add_text("work", "FOLDER", "where the results are; the same command goes on from them", w.work);
     flags.add_text("data", "FOLDER", "has autotvm/ and kernel-tuner/; default: the variable AUGUR_DATA, else ../shared/data", w.data);
-    flags.add_texts("device", "NAME",
-                    "only this device: a log's name up to the first dot, or up to .jsonl; with :NAME also the logs whose tasks are learned from; may "
-                    "be given again",
-                    w.devices);
+    flags.add_texts(
+        "device", "NAME",
+        "only this device: a log's name up to the first dot, or up to .jsonl; each :NAME behind it is a log whose tasks are learned from; "
+        "may be given again",
+        w.devices);
     flags.add(
         "search", list,
         "a search to run; may be given again; default: all. STRATEGY+MODEL:HOW; reg: trees with a regression loss; plain: networks that read\n"
-        "graphs without a super-graph (MetaTune's meta-BO is bo+meta:faithful:plain, its meta-RL rl+meta:plain, and with -T without :plain)",
+        "graphs without a super-graph, knobs: parameters instead of loops (MetaTune's meta-BO is bo+meta:faithful:plain,\n"
+        "its meta-RL rl+meta:plain, and with -T without :plain)",
         [&](std::string_view text) -> augur::result<void> {
             if (std::find(known.begin(), known.end(), text) == known.end())
                 return error{errc::invalid_argument, "expected " + list + ", got '" + examples::shown(text) + "'"};
@@ -55,8 +57,10 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
             return {};
         },
         true);
-    flags.add_number("tasks", "N", "tasks of a device with AutoTVM logs; default 6", w.tasks, 1, 1000);
-    flags.add_number("draw", "N", "seed of the draw of these tasks; default 1", w.draw, 0, 1'000'000'000'000);
+    flags.add_number("tasks", "N", "tasks of a device with AutoTVM logs; default 6", w.choice.tasks, 1, 1000);
+    flags.add_number("draw", "N", "seed of the draw of these tasks; default 1", w.choice.seed, 0, 1'000'000'000'000);
+    flags.add_switch("by-hash", "instead of a draw, the convolutions whose hash is 0 modulo 5: the same on all devices, and never learned from",
+                     w.choice.by_hash);
     flags.add_number("trials", "N", "trials of a search; default 128", w.trials, 16, 100'000);
     flags.add_number("first-round", "N",
                      "trials of the first round; later ones are as large as what has been tried, up to the round of 16 (8 where all points are\n"
@@ -76,6 +80,7 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
         if (distinct_seeds(search, w.seeds, w.trainings) == 0)
             return error{errc::invalid_argument, "--search: expected --trainings of 2 or more for " + search + ", got 1"};
     if (w.searches.empty()) w.searches = known;
+    w.choice.any_template = std::any_of(w.searches.begin(), w.searches.end(), [](const auto& s) { return encoding_of(s) == encoding::knobs; });
     if (w.threads == 0) w.threads = (std::max)(1U, std::thread::hardware_concurrency());
     if (w.quick) w.seeds = (std::min)(w.seeds, std::size_t{2});
     if (w.data.empty()) {
@@ -109,19 +114,26 @@ int run(const wishes& w) {
     if (w.quick) {
         devices.push_back(made_up_device());
     } else {
-        auto read = read_devices(w.data, w.devices, w.tasks, w.draw, threads);
+        auto read = read_devices(w.data, w.devices, w.choice, threads);
         if (!read) return examples::complain("search_tables", read.error(), examples::misuse);
         devices = *std::move(read);
     }
     examples::catch_signals();
-    if (std::any_of(w.searches.begin(), w.searches.end(), is_plain))
+    for (std::size_t e = 0; e < encodings; ++e) {
+        const auto as = static_cast<encoding>(e);
+        if (std::none_of(w.searches.begin(), w.searches.end(), [&](const auto& s) { return uses_network(s) && encoding_of(s) == as; })) continue;
         for (device_records& d : devices) {
-            auto graphs = recorded_loops_of(d, true);
-            if (!graphs) return examples::complain("search_tables", graphs.error(), examples::misuse);
-            d.plain.graphs = *std::move(graphs);
+            if (d.as(as).graphs.rows != nullptr) continue; // made up
+            auto rows = recorded_loops_of(d, as);
+            if (!rows) return examples::complain("search_tables", rows.error(), examples::misuse);
+            d.as(as).graphs = *std::move(rows);
         }
+    }
     if (std::any_of(w.searches.begin(), w.searches.end(), uses_network))
         if (auto learned = learn_networks(devices, w.quick ? quick_plan() : network_plan{}, w.trainings, w.work, threads); !learned)
+            return examples::complain("search_tables", learned.error(), examples::failed);
+    if (std::any_of(w.searches.begin(), w.searches.end(), uses_language))
+        if (auto learned = learn_languages(devices, w.quick ? language_plan{20, 1, 4, 1} : language_plan{}, w.trainings, threads); !learned)
             return examples::complain("search_tables", learned.error(), examples::failed);
     std::vector<std::string> replayed, exhaustive;
     text_table sources{{"device", "records", "tasks", "replayed", "copied, left out", "slow sessions", "records scaled", "unreadable"}};

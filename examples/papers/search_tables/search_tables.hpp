@@ -26,6 +26,7 @@
 #include <augur/metatune/cost_model.hpp>
 #include <augur/metatune/training.hpp>
 #include <augur/schedule/autotvm_config.hpp>
+#include <augur/tlm/weights_file.hpp>
 
 #include "cleaning.hpp"
 #include "executor.hpp"
@@ -47,9 +48,18 @@ struct loop_columns {
 
 namespace metatune = augur::metatune;
 
-/// The loops of recorded configurations, in the slots of the super-graph of their template or as plain graphs. Models `metatune::loop_rows_of`.
+/// What MetaTune's networks read of a configuration.
+enum class encoding : std::uint8_t {
+    super_graph, ///< its loops, in the slots of the super-graph of its template
+    plain,       ///< its loops as a graph of their own
+    knobs        ///< no loops, only the values of its parameters: one row, which every template has
+};
+inline constexpr std::size_t encodings = 3;
+
+/// The rows of recorded configurations. Models `metatune::loop_rows_of`.
 struct recorded_loops {
-    std::map<std::string, std::string, std::less<>> templates; ///< text of the super-graph of each template that was learned from, or "plain"
+    std::map<std::string, std::string, std::less<>>
+        templates; ///< of each template that was learned from: text of its super-graph, "plain" or "knobs"
     std::shared_ptr<const std::unordered_map<std::uint64_t, metatune::loop_rows>> rows; ///< by task and configuration
 
     augur::result<metatune::loop_rows> operator()(const augur::tuning_archive& task, const augur::configuration& c) const;
@@ -60,15 +70,18 @@ struct template_networks {
     metatune::network<float> supervised, meta;
 };
 
-/// The graphs of a device's replayed records and of those of `history`, and the networks that read them.
+/// The rows of a device's replayed records and of those of `history`, and the networks that read them.
 struct learned_graphs {
     recorded_loops graphs;
     std::map<std::string, std::vector<template_networks>, std::less<>> networks; ///< by template, then by training; after `learn_networks`
 };
 
+/// Language models of one template, trained alike on the same records, by training.
+using template_languages = std::vector<std::shared_ptr<const augur::tlm::language_model>>;
+
 /// Tasks of one device whose records are replayed.
 struct device_records {
-    std::string device;       ///< REPLAYED, or REPLAYED:LEARNED, the names of logs
+    std::string device;       ///< REPLAYED, or REPLAYED:LEARNED:.., the names of logs
     bool exhaustive = false;  ///< every point of the space is recorded
     std::size_t replayed = 0; ///< the first of the tasks; the others are only learned from
     std::vector<examples::recording> tasks;
@@ -76,7 +89,11 @@ struct device_records {
     examples::cleaning cleaned;
     std::size_t all_tasks = 0; ///< in the logs that are replayed
     loop_columns loops;
-    learned_graphs in_super_graph, plain; ///< plain has no graphs until somebody wants them (`recorded_loops_of`)
+    std::array<learned_graphs, encodings> learned;                    ///< by encoding; without rows until somebody wants them (`recorded_loops_of`)
+    std::map<std::string, template_languages, std::less<>> languages; ///< by template; after `learn_languages`
+
+    [[nodiscard]] learned_graphs& as(encoding e) { return learned[static_cast<std::size_t>(e)]; }
+    [[nodiscard]] const learned_graphs& as(encoding e) const { return learned[static_cast<std::size_t>(e)]; }
 };
 
 /// Template of a task: the key of its workload up to the first comma.
@@ -85,22 +102,34 @@ std::string_view form_of(const device_records& on, std::size_t t);
 /// all others. About 200 records of each, in equal distances. Task and index of the record.
 std::vector<std::pair<std::size_t, std::size_t>> history(const device_records& on, std::size_t t);
 
-/// The devices of a data folder (`autotvm/`, `kernel-tuner/`). A device is named REPLAYED or REPLAYED:LEARNED, each a log's name up to the first dot, or
-/// up to `.jsonl`. `tasks` of each device are drawn by `seed` among those with 200 points or more; with LEARNED only among those whose loops are
-/// known. All tasks of LEARNED are kept but those that are replayed.
+/// Which tasks of a device with AutoTVM logs are replayed, of those with 200 points or more.
+struct task_choice {
+    std::size_t tasks = 6;    ///< at most
+    std::uint64_t seed = 1;   ///< of the draw
+    bool any_template = true; ///< false: where others are learned from, only tasks whose loops are known
+    bool by_hash = false;     ///< no draw: convolutions with `held_out_by_hash`; no other task is replayed, and none of them is learned from
+};
+/// Is the key a convolution, and the FNV-1a-64 of its numbers 0 modulo 5? The numbers do not depend on how the key writes them ("SAME" or a number), so
+/// a task is held out on all devices.
+bool held_out_by_hash(std::string_view workload);
+/// The numbers of a convolution; of a template whose loops are not known its key.
+std::string numbers_of(std::string_view workload);
+
+/// The devices of a data folder (`autotvm/`, `kernel-tuner/`). A device is named REPLAYED or REPLAYED:LEARNED:.., each a log's name up to the first dot,
+/// or up to `.jsonl`. All tasks of LEARNED are kept but the convolutions that are replayed; the one kernel of Kernel Tuner is learned from other devices.
 /// Errors: those of the readers; not_found (nothing is there).
-augur::result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, std::size_t tasks,
-                                                        std::uint64_t seed, examples::executor& threads);
+augur::result<std::vector<device_records>> read_devices(const std::string& data, const std::vector<std::string>& devices, const task_choice& choice,
+                                                        examples::executor& threads);
 
 /// A made-up device with two tasks, for `--quick`.
 device_records made_up_device();
 
 /// The features of all records of a device.
 loop_columns loop_columns_of(const device_records& device);
-/// The loops of the records that are replayed and of their `history`. Columns have mean 0 and deviation 1 over the latter.
-/// @param plain  without a super-graph
-/// Errors: those of the nests and of the super-graph.
-augur::result<recorded_loops> recorded_loops_of(const device_records& device, bool plain);
+/// The rows of the records that are replayed and of their `history`. Columns have mean 0 and deviation 1 over the latter. Loops are known of some
+/// templates only (`parse_autotvm_convolution`).
+/// Errors: those of the nests and of the super-graph; shape_mismatch, tasks of one template with other parameters
+augur::result<recorded_loops> recorded_loops_of(const device_records& device, encoding as);
 
 // ---- networks.cpp
 
@@ -119,13 +148,33 @@ struct network_plan {
 augur::result<void> learn_networks(std::span<device_records> devices, const network_plan& plan, std::size_t trainings, const std::string& work,
                                    examples::executor& threads);
 
+// ---- languages.cpp
+
+/// A task as a prompt: the numbers of a convolution, else its key.
+std::string prompt_of(const device_records& on, std::size_t t);
+/// The fastest of what is known before task `t` is searched: up to `best` of each other task, with the fastest of each in turn.
+std::vector<std::pair<std::size_t, std::size_t>> fastest_known(const device_records& on, std::size_t t, std::size_t best);
+
+/// Sizes of the trainings of language models, of 2 layers of 128.
+struct language_plan {
+    std::size_t sentences = 1000, epochs = 4; ///< sampled from the space of each task that is learned from
+    std::size_t best = 16, fine_epochs = 100; ///< measured sentences of each of these tasks, and epochs of fine-tuning on them
+};
+/// Trains the language models of each template that was learned from, `trainings` times, as `learn_networks` does; they are not kept.
+/// Errors: those of `tlm::sample_corpus` and `tlm::train`; interrupted.
+augur::result<void> learn_languages(std::span<device_records> devices, const language_plan& plan, std::size_t trainings, examples::executor& threads);
+/// A search whose points a language model writes, which is fine-tuned on the fastest after 16, 32, .. trials.   pre: `of` has models of its template
+examples::recorded_strategy language_search(const device_records& on, std::size_t t, std::uint64_t seed);
+
 // ---- searches.cpp
 
 std::vector<std::string> search_names();
 /// Does a search need `learn_networks`?
 bool uses_network(std::string_view search);
-/// Do its networks read plain graphs?
-bool is_plain(std::string_view search);
+/// Does a search need `learn_languages`?
+bool uses_language(std::string_view search);
+/// What its networks read.
+encoding encoding_of(std::string_view search);
 /// How many of the seeds 1, 2, .. are searches of their own: where nothing but the networks is drawn, one for each training; of their mean one, and
 /// none if it is that of one training.
 std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size_t trainings);

@@ -2,6 +2,7 @@
 #include "search_tables.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -17,6 +18,7 @@
 #include <augur/search/initial_points.hpp>
 #include <augur/search/random.hpp>
 #include <augur/search/surrogate_search.hpp>
+#include <augur/space/describe.hpp>
 #ifdef AUGUR_HAS_XGBOOST
 #include <augur/xgboost/autotvm_trees.hpp>
 #include <augur/xgboost/trees_online.hpp>
@@ -70,9 +72,12 @@ std::vector<augur::observation<augur::configuration, augur::tuning_archive>> his
 }
 #endif
 
-constexpr std::string_view plain_end = ":plain";
-/// A search without the end that says which graphs its networks read.
-std::string_view base_of(std::string_view search) { return search.substr(0, search.size() - (is_plain(search) ? plain_end.size() : 0)); }
+/// How the name of a search ends, by what its networks read.
+constexpr std::array<std::string_view, encodings> encoding_ends{"", ":plain", ":knobs"};
+/// A search without that end.
+std::string_view base_of(std::string_view search) {
+    return search.substr(0, search.size() - encoding_ends[static_cast<std::size_t>(encoding_of(search))].size());
+}
 bool is_mean(std::string_view search) { return search.ends_with(":mean"); }
 bool is_supervised(std::string_view search) { return search.starts_with("bo+supervised"); }
 
@@ -116,7 +121,7 @@ private:
 /// MetaTune's model of a task, which begins with what it learned from other tasks: of the training of the seed, or the mean of all trainings, each of
 /// which adapts on its own; the mean predicts no speeds.
 recorded_model network_model(const device_records& on, std::size_t t, std::string_view search, std::uint64_t seed) {
-    const learned_graphs& learned = is_plain(search) ? on.plain : on.in_super_graph;
+    const learned_graphs& learned = on.as(encoding_of(search));
     std::span<const template_networks> networks = learned.networks.find(form_of(on, t))->second;
     if (!is_mean(search)) networks = networks.subspan((seed - 1) % networks.size(), 1);
     metatune::fine_tuning_options o; // as meta-training prepares for
@@ -148,6 +153,21 @@ std::vector<augur::decision_vector> uniform_points(const examples::recording& on
     return out;
 }
 
+/// What is fastest in other tasks, as the nearest recorded points of this one; at most `most`.
+std::vector<augur::decision_vector> transferred_points(const device_records& on, std::size_t t, std::size_t most) {
+    std::vector<augur::decision_vector> out;
+    for (const auto& [other, record] : fastest_known(on, t, most)) {
+        const auto& from = on.tasks[other];
+        const auto point = from.space.decide(from.archive.records[record].point);
+        if (!point) continue;
+        const auto words = augur::describe_point(from.space, *point);
+        if (!words) continue;
+        auto adapted = augur::adapt_point(on.tasks[t].space, *words).path.values;
+        if (out.size() < most && std::find(out.begin(), out.end(), adapted) == out.end()) out.push_back(std::move(adapted));
+    }
+    return out;
+}
+
 } // namespace
 
 std::vector<std::string> search_names() {
@@ -157,14 +177,20 @@ std::vector<std::string> search_names() {
                              "evolution+trees", "bo+xgb:history"})
         out.emplace_back(name);
 #endif
-    for (const char* name : {"bo+supervised", "bo+supervised:mean", "evolution+meta", "rl+meta", "rl+meta:plain", "bo+meta:faithful",
-                             "bo+meta:faithful:plain", "bo+meta:mean", "bo+meta:plain", "bo+meta"})
+    for (const char* name :
+         {"bo+supervised", "bo+supervised:mean", "evolution+meta", "rl+meta", "rl+meta:plain", "bo+meta:faithful", "bo+meta:faithful:plain",
+          "bo+meta:mean", "bo+meta:plain", "bo+meta:knobs", "bo+supervised:knobs", "tlm", "transferred", "bo+meta"})
         out.emplace_back(name);
     return out;
 }
 
 bool uses_network(std::string_view search) { return search.find("+meta") != std::string_view::npos || is_supervised(search); }
-bool is_plain(std::string_view search) { return search.ends_with(plain_end); }
+bool uses_language(std::string_view search) { return search == "tlm"; }
+encoding encoding_of(std::string_view search) {
+    for (std::size_t e = 1; e < encodings; ++e)
+        if (search.ends_with(encoding_ends[e])) return static_cast<encoding>(e);
+    return encoding::super_graph;
+}
 
 std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size_t trainings) {
     if (is_mean(search)) return trainings > 1 ? 1 : 0;
@@ -179,7 +205,8 @@ bool applies(const device_records& on, std::size_t t, std::string_view search) {
 #ifdef AUGUR_HAS_XGBOOST
     if (knows_by_trees(search) && !(loops && history(on, t).size() >= augur::autotvm_trees_options{}.history_rows)) return false;
 #endif
-    return !uses_network(search) || (is_plain(search) ? on.plain : on.in_super_graph).graphs.templates.contains(form_of(on, t));
+    if (search == "transferred" || uses_language(search)) return on.replayed < on.tasks.size() && !history(on, t).empty();
+    return !uses_network(search) || on.as(encoding_of(search)).graphs.templates.contains(form_of(on, t));
 }
 
 std::size_t first_round_of(std::string_view search, std::size_t wanted) { return search == "random" || search == "sa+xgb:64" ? 0 : wanted; }
@@ -223,6 +250,10 @@ examples::search_curve run_search(const device_records& on, std::size_t t, std::
         return run(augur::coordinate_descent(o));
     }
     if (search == "bo") return run(augur::bayesian_search<>{});
+    if (search == "transferred")
+        return run_recorded(task, recorded_strategy(augur::initial_points<augur::random_search>({}, transferred_points(on, t, options.trials), true)),
+                            {}, options);
+    if (uses_language(search)) return run_recorded(task, language_search(on, t, seed), {}, options);
     if (search == "evolution+meta") {
         augur::evolutionary_options o;
         o.population = 256;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Meta-training of TLP: what `nn::maml` needs of a model is its forward and backward pass for any scalar.
+#include <augur/nn/train/maml.hpp>
+
+#include <augur/core/executor.hpp>
+#include <augur/core/random_engine.hpp>
+#include <augur/nn/train/loss.hpp>
+#include <augur/tlp/train/forward_backward.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace tlp_maml_test {
+
+namespace nn = augur::nn;
+namespace tlp = augur::tlp;
+
+struct samples {
+    tlp::deduplicated_batch rows;
+    std::vector<double> speeds;
+};
+
+struct speed_loss {
+    using batch = samples;
+    template <nn::scalar S>
+    struct activation {
+        tlp::forward_backward<S> pass;
+        std::vector<S> score, label, slope;
+    };
+
+    tlp::config config;
+
+    template <nn::scalar S>
+    [[nodiscard]] tlp::model<S> zeros() const {
+        return tlp::model<S>::zeros(config);
+    }
+    template <nn::scalar S>
+    S operator()(const tlp::model<S>& net, const samples& data, activation<S>& kept, tlp::model<S>& gradient) const {
+        augur::serial_executor serial;
+        kept.score.assign(data.speeds.size(), S(0));
+        kept.slope.assign(data.speeds.size(), S(0));
+        kept.label.clear();
+        for (const double speed : data.speeds) kept.label.push_back(S(speed));
+        kept.pass.forward_to_train(net, data.rows, serial, std::span<S>(kept.score));
+        const S loss = nn::smooth_l1<S>(kept.score, kept.label, kept.slope);
+        kept.pass.backward(net, data.rows, serial, std::span<const S>(kept.slope), gradient);
+        return loss;
+    }
+};
+
+samples made_up(std::size_t count, std::size_t columns, augur::random_engine& rng) {
+    samples out{tlp::deduplicated_batch(columns), {}};
+    for (std::size_t i = 0; i < count; ++i) {
+        std::vector<float> rows(4 * columns);
+        for (float& x : rows) x = static_cast<float>(rng.uniform());
+        out.rows.add(rows);
+        out.speeds.push_back(rng.uniform());
+    }
+    return out;
+}
+
+TEST_CASE("maml of TLP: the second-order gradient is that of central differences, which the first-order one is not") {
+    tlp::config config = tlp::config::small(5);
+    config.encoder = {8, 8};
+    config.heads = 2;
+    config.decoder = {8};
+    config.scaling = tlp::scaling::raw;
+    auto net = tlp::model<double>::random_init(config, augur::random_engine(3));
+    augur::random_engine rng(1);
+    std::vector<nn::meta_task<samples>> tasks;
+    for (int t = 0; t < 3; ++t) {
+        auto support = made_up(4, 5, rng);
+        tasks.push_back({std::move(support), made_up(5, 5, rng)});
+    }
+    augur::serial_executor serial;
+    nn::maml<double, speed_loss> exact(speed_loss{config}, {0.05, 2, nn::meta_gradient::second_order});
+    nn::maml<double, speed_loss> first(speed_loss{config}, {0.05, 2, nn::meta_gradient::first_order});
+    auto gradient = tlp::model<double>::zeros(config), first_order = gradient, ignored = gradient;
+    exact.gradient(net, tasks, serial, gradient);
+    first.gradient(net, tasks, serial, first_order);
+    std::size_t compared = 0, different = 0;
+    tlp::model<double>::visit(
+        [&](auto&&, auto& p, const auto& g, const auto& f) {
+            constexpr double h = 1e-5;
+            for (nn::index i = 0; i < p.size(); i += 7, ++compared) {
+                const double x = p.data()[i];
+                p.data()[i] = x + h;
+                const double above = exact.gradient(net, tasks, serial, ignored);
+                p.data()[i] = x - h;
+                const double below = exact.gradient(net, tasks, serial, ignored);
+                p.data()[i] = x;
+                CHECK(g.data()[i] == doctest::Approx((above - below) / (2 * h)).epsilon(1e-6));
+                different += std::abs(g.data()[i] - f.data()[i]) > 1e-3 * std::abs(g.data()[i]) ? 1 : 0;
+            }
+        },
+        net, gradient, first_order);
+    CHECK(compared > 80);
+    CHECK(different > compared / 2);
+}
+
+} // namespace tlp_maml_test
