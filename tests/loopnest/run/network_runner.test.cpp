@@ -153,7 +153,7 @@ TEST_CASE("network runner: an element-wise kernel in place applies its operation
         if (!k) FAIL(k.error().detail);
         return network_node{std::move(name), kernel_call{*k}, std::move(inputs)};
     };
-    for (const std::string shape : {"h=3,w=3,c=20", "h=5,w=1,c=28", "h=2,w=14,c=3"}) {
+    for (const std::string shape : {"h=7,w=7,c=20", "h=4,w=7,c=28", "h=7,w=5,c=12"}) {
         CAPTURE(shape);
         const auto pixels = shape.substr(0, shape.find(",c"));
         const auto channels = shape.substr(shape.find("c=") + 2);
