@@ -21,7 +21,7 @@ enum class kernel_kind : std::uint8_t {
     conv2d,            ///< (N,H,W,C) by constant (K,K,C/G,F): `n h w c f k stride pad dilation groups`
     depthwise_conv2d,  ///< (N,H,W,C) by constant (K,K,C,1): `n h w c k stride pad dilation`
     conv2d_transpose,  ///< (N,H,W,C) by constant (K,K,C,F/G), in NCHW (C,F/G,K,K): `n h w c f k stride pad opad dilation groups`
-    max_pool2d,        ///< `n h w c k stride pad dilation`; padding counts as -infinity
+    max_pool2d,        ///< `n h w c k stride pad dilation`; padding counts as the least float
     avg_pool2d,        ///< `n h w c k stride pad dilation`; padding counts as zero, the divisor is always K*K
     global_avg_pool2d, ///< (N,H,W,C) to (N,1,1,C): `n h w c`
     softmax,           ///< over the axis N of (M,N,I): `m n inner`

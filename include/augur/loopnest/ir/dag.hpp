@@ -27,7 +27,7 @@ struct loop_axis {
 /// How a reduction combines its elements.
 enum class reducer : std::uint8_t { none, sum, max, min };
 
-/// The neutral element of a reduction.
+/// What a reduction begins with. Of maximum and minimum it is the largest finite float with its sign, so a maximum of -infinities alone is that number.
 constexpr double identity_of(reducer r) noexcept { return r == reducer::max ? -3.402823466e+38 : r == reducer::min ? 3.402823466e+38 : 0.0; }
 
 /// One step of a reduction; `r` is not none. The result so far starts as `identity_of(r)` and never becomes NaN in a maximum or minimum.
