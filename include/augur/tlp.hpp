@@ -15,6 +15,7 @@
 #include <augur/tlp/train/dataset_trainer.hpp>
 #include <augur/tlp/train/mtl_loss.hpp>
 #include <augur/tlp/train/samples.hpp>
+#include <augur/tlp/train/speed_loss.hpp>
 #include <augur/tlp/vocabulary.hpp>
 #include <augur/tlp/weights_file.hpp>
 

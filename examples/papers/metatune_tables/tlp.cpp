@@ -9,12 +9,11 @@
 
 #include <augur/core/executor.hpp>
 #include <augur/core/random_engine.hpp>
-#include <augur/nn/train/loss.hpp>
 #include <augur/nn/train/maml.hpp>
 #include <augur/nn/train/optimiser.hpp>
 #include <augur/tlp/batch.hpp>
 #include <augur/tlp/model.hpp>
-#include <augur/tlp/train/forward_backward.hpp>
+#include <augur/tlp/train/speed_loss.hpp>
 
 namespace metatune_tables {
 
@@ -23,47 +22,15 @@ namespace {
 namespace nn = augur::nn;
 namespace tlp = augur::tlp;
 
-struct schedules {
-    tlp::deduplicated_batch rows;
-    std::vector<float> speeds; ///< least latency / latency
-};
-
-/// Smooth L1 of the speeds. Models `nn::differentiable_loss`: it is all that a model needs for `nn::maml`.
-struct speed_loss {
-    using batch = schedules;
-    template <nn::scalar S>
-    struct activation {
-        tlp::forward_backward<S> pass;
-        std::vector<S> score, label, slope; ///< by schedule
-    };
-
-    tlp::config config;
-
-    template <nn::scalar S>
-    [[nodiscard]] tlp::model<S> zeros() const {
-        return tlp::model<S>::zeros(config);
-    }
-    template <nn::scalar S>
-    S operator()(const tlp::model<S>& net, const schedules& data, activation<S>& kept, tlp::model<S>& gradient) const {
-        augur::serial_executor serial; // the tasks are parallel
-        kept.score.assign(data.speeds.size(), S(0));
-        kept.slope.assign(data.speeds.size(), S(0));
-        kept.label.clear();
-        for (const float speed : data.speeds) kept.label.push_back(S(speed));
-        kept.pass.forward_to_train(net, data.rows, serial, std::span<S>(kept.score));
-        const S loss = nn::smooth_l1<S>(kept.score, kept.label, kept.slope);
-        kept.pass.backward(net, data.rows, serial, std::span<const S>(kept.slope), gradient);
-        return loss;
-    }
-};
-
+using schedules = tlp::measured_schedules;
+using tlp::speed_loss;
 using model = tlp::model<float>;
 using maml = nn::maml<float, speed_loss>;
 
 void add(schedules& to, const metatune::task_samples& from, std::size_t i, double least) {
     const auto& rows = from.candidates[i].features;
     to.rows.add({rows.data(), static_cast<std::size_t>(rows.size())});
-    to.speeds.push_back(static_cast<float>(least / from.seconds[i]));
+    to.speeds.push_back(least / from.seconds[i]);
 }
 
 nn::adam<model> optimiser_of(const model& net, double rate) {

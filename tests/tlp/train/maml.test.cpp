@@ -4,8 +4,7 @@
 
 #include <augur/core/executor.hpp>
 #include <augur/core/random_engine.hpp>
-#include <augur/nn/train/loss.hpp>
-#include <augur/tlp/train/forward_backward.hpp>
+#include <augur/tlp/train/speed_loss.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -19,38 +18,8 @@ namespace tlp_maml_test {
 namespace nn = augur::nn;
 namespace tlp = augur::tlp;
 
-struct samples {
-    tlp::deduplicated_batch rows;
-    std::vector<double> speeds;
-};
-
-struct speed_loss {
-    using batch = samples;
-    template <nn::scalar S>
-    struct activation {
-        tlp::forward_backward<S> pass;
-        std::vector<S> score, label, slope;
-    };
-
-    tlp::config config;
-
-    template <nn::scalar S>
-    [[nodiscard]] tlp::model<S> zeros() const {
-        return tlp::model<S>::zeros(config);
-    }
-    template <nn::scalar S>
-    S operator()(const tlp::model<S>& net, const samples& data, activation<S>& kept, tlp::model<S>& gradient) const {
-        augur::serial_executor serial;
-        kept.score.assign(data.speeds.size(), S(0));
-        kept.slope.assign(data.speeds.size(), S(0));
-        kept.label.clear();
-        for (const double speed : data.speeds) kept.label.push_back(S(speed));
-        kept.pass.forward_to_train(net, data.rows, serial, std::span<S>(kept.score));
-        const S loss = nn::smooth_l1<S>(kept.score, kept.label, kept.slope);
-        kept.pass.backward(net, data.rows, serial, std::span<const S>(kept.slope), gradient);
-        return loss;
-    }
-};
+using samples = tlp::measured_schedules;
+using tlp::speed_loss;
 
 samples made_up(std::size_t count, std::size_t columns, augur::random_engine& rng) {
     samples out{tlp::deduplicated_batch(columns), {}};
