@@ -71,4 +71,22 @@ TEST_CASE("maml of TLP: the second-order gradient is that of central differences
     CHECK(different > compared / 2);
 }
 
+TEST_CASE("maml of TLP: as the comment of speed_loss shows it") {
+    tlp::config config = tlp::config::small(5);
+    const auto net = tlp::model<float>::random_init(config, augur::random_engine(3));
+    augur::random_engine rng(1);
+    std::vector<nn::meta_task<samples>> tasks;
+    tasks.push_back({made_up(4, 5, rng), made_up(5, 5, rng)});
+    augur::serial_executor threads;
+    auto gradient = tlp::model<float>::zeros(config);
+    const auto example = [&] {
+#include <snippets/tlp/train/speed_loss.hpp.1.inc>
+        return loss;
+    };
+    CHECK(example() > 0);
+    double sum = 0;
+    tlp::model<float>::visit([&](auto&&, const auto& g) { sum += double(g.squaredNorm()); }, gradient);
+    CHECK(sum > 0);
+}
+
 } // namespace tlp_maml_test
