@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Entries of a Kernel Tuner cache read per second and core: parameters, all repeats, costs, outcome. nlohmann_json makes the same records of its DOM.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -64,7 +65,7 @@ std::vector<augur::measured_configuration> by_augur() {
 
 #ifdef AUGUR_TEST_NLOHMANN
 std::vector<augur::measured_configuration> by_nlohmann() {
-    const auto json = nlohmann::ordered_json::parse(input().text);
+    const auto json = nlohmann::json::parse(input().text); // the members of `ordered_json` are searched one by one
     const auto& names = json["tune_params_keys"];
     std::vector<augur::measured_configuration> out;
     for (const auto& entry : json["cache"].items()) {
@@ -91,8 +92,11 @@ std::vector<augur::measured_configuration> by_nlohmann() {
 #endif
 
 void parse(benchmark::State& state, std::vector<augur::measured_configuration> (*read)()) {
-    const auto expected = by_augur();
-    const auto seen = read();
+    const auto by_point = [](std::vector<augur::measured_configuration> records) { // nlohmann sorts members by name
+        std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return to_string(a.point) < to_string(b.point); });
+        return records;
+    };
+    const auto expected = by_point(by_augur()), seen = by_point(read());
     bool same = !expected.empty() && seen.size() == expected.size();
     for (std::size_t i = 0; same && i < seen.size(); ++i)
         same = seen[i].point == expected[i].point && seen[i].measured.seconds == expected[i].measured.seconds &&

@@ -35,15 +35,18 @@ public:
     void begin() { before_ = now_(); }
     void end(double operations, double seconds) {
         const double peak = (before_ + now_()) / 2;
+        known_ = known_ && peak > 0;
         logs_ += peak > 0 ? std::log(operations / seconds / peak) : 0;
         ++pieces_;
     }
-    [[nodiscard]] double value() const { return pieces_ > 0 ? std::exp(logs_ / static_cast<double>(pieces_)) : 0; }
+    /// 0 where a peak is not known.
+    [[nodiscard]] double value() const { return pieces_ > 0 && known_ ? std::exp(logs_ / static_cast<double>(pieces_)) : 0; }
 
 private:
     double (*now_)();
     double before_ = 0, logs_ = 0;
     std::size_t pieces_ = 0;
+    bool known_ = true;
 };
 
 } // namespace limits

@@ -65,7 +65,7 @@ void small_blocks_ppt(benchmark::State& state) { run_blocks(state, 512, 4, 8, {a
 void large_blocks(benchmark::State& state) { run_blocks(state, 32, 100, 400, {augur::unit_model::ideal, false}); }
 void large_blocks_front(benchmark::State& state) { run_blocks(state, 32, 100, 400, {augur::unit_model::ideal, true}); }
 
-/// A tiled matrix product of 256^3, as a tensor compiler leaves it: a function that deals 64 tiles to the threads, each a nest of five loops around 6 x 2
+/// A tiled matrix product of 10^8 multiply-adds, as a tensor compiler leaves it: a function that deals 64 tiles to the threads, each a nest of five loops around 6 x 2
 /// vectors that are summed in registers, four rounds unrolled, and tails that clear and store them.
 augur::program_features matmul() {
     constexpr auto f32 = augur::element_type::f32;

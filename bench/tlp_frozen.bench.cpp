@@ -123,7 +123,7 @@ void score(benchmark::State& state, bool faithful, augur::tlp::precision precisi
                 const double start = threads == 1 ? limits::thread_seconds() : wall_seconds();
                 if (!scorer.score(tlp_rounds::any_task{}, std::span<const S>(batches[b]), std::span<float>(scores))) std::abort();
                 const double took = (threads == 1 ? limits::thread_seconds() : wall_seconds()) - start;
-                share.end(flop[b], took);
+                share.end(flop[b] / static_cast<double>(threads), took); // against the peak of one
                 logs += std::log(took / static_cast<double>(batches[b].size()));
             }
             rates += std::exp(-logs / static_cast<double>(batches.size()));

@@ -19,7 +19,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     examples::flag_set flags;
     flags.add_switch("full", "all kernels of resnet_18: about ten times as long", full);
     flags.add_switch("short", "8 candidates a kernel: shows that it works, not what it can do", brief);
-    flags.add_text("out", "FOLDER", "where log and report go; default build/quickstart", folder);
+    flags.add_text("out", "FOLDER", "where log and report go; a tuning.jsonl that it holds is replaced; default build/quickstart", folder);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_number("seed", "N", "of all random numbers; default 1", s.search.seed, 0, 9'223'372'036'854'775'807);
     flags.add_switch("help", "print this", help);

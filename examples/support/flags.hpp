@@ -25,7 +25,7 @@ namespace examples {
 inline std::string shown(std::string_view text) {
     std::string out(text.substr(0, 60));
     for (char& c : out)
-        if (c < ' ' || c == 127) c = '?';
+        if (c < ' ' || c > '~') c = '?'; // whether char is signed or not
     return text.size() > 60 ? out + "..." : out;
 }
 
@@ -99,13 +99,17 @@ public:
         add(std::move(name), std::move(value), std::move(help), take, true);
     }
 
-    /// Words with commas between them, which replace the default.
+    /// Words with commas between them, which replace the default. A word NAME=VALUE belongs to the one before it: a network's further parameter
+    /// (gpt2:tokens=1,past=127).
     void add_list(std::string name, std::string help, std::vector<std::string>& to) {
         add(std::move(name), "NAME,...", std::move(help), [&to](std::string_view text) -> augur::result<void> {
             to.clear();
             for (std::size_t at = 0; at <= text.size();) {
                 const auto end = (std::min)(text.find(',', at), text.size());
-                if (end > at) to.emplace_back(text.substr(at, end - at));
+                const auto word = text.substr(at, end - at);
+                const auto equals = word.find('=');
+                if (equals != word.npos && word.find(':') == word.npos && !to.empty()) to.back().append(",").append(word);
+                else if (!word.empty()) to.emplace_back(word);
                 at = end + 1;
             }
             return {};

@@ -39,13 +39,11 @@ augur::result<void> keep_apart(const job& j) {
     return keep_apart(with_model);
 }
 
-/// What a session would report if its search had found the best schedules of a log.
-augur::result<augur::session_report> without_search(augur::session& s, const std::string& log, const augur::session_hooks& hooks) {
-    auto found = log.empty() ? augur::result<augur::search_report>(augur::search_report("untuned", s.tasks().size())) : s.recorded("recorded", log);
-    if (!found) return found.error();
-    s.measure_best(std::span(&*found, 1), hooks);
+/// What a session would report if its search had been this one.
+augur::session_report report_of(augur::session& s, augur::search_report found, const augur::session_hooks& hooks) {
+    s.measure_best(std::span(&found, 1), hooks);
     auto report = s.report();
-    report.searches = {*std::move(found)};
+    report.searches = {std::move(found)};
     return report;
 }
 
@@ -57,6 +55,13 @@ int run_job(const char* program, job j) {
     const auto log = j.no_search ? std::exchange(j.options.log, {}) : std::string();
     auto session = augur::session::create(j.options);
     if (!session) return complain(program, session.error(), misuse);
+    std::optional<augur::search_report> recorded; // in place of a search
+    if (j.no_search) {
+        auto found = log.empty() ? augur::result<augur::search_report>(augur::search_report("untuned", session->tasks().size()))
+                                 : session->recorded("recorded", log);
+        if (!found) return complain(program, found.error(), misuse);
+        recorded = *std::move(found);
+    }
     if (!j.save_model.empty() && !session->trains_tlp())
         return complain(program, {augur::errc::invalid_argument, "--save-model writes the weights of TLP, which this search does not train"}, misuse);
     if (auto ready = prepare_whole(j.whole); !ready) return complain(program, ready.error(), misuse);
@@ -85,7 +90,7 @@ int run_job(const char* program, job j) {
         if (!weights) return complain(program, weights.error(), failed);
         if (auto weighed = session->weigh(*weights); !weighed) return complain(program, weighed.error(), failed);
     }
-    const auto report = j.no_search ? without_search(*session, log, hooks) : session->tune(hooks);
+    const auto report = recorded ? augur::result<augur::session_report>(report_of(*session, *std::move(recorded), hooks)) : session->tune(hooks);
     line.clear();
     if (!report) return complain(program, report.error(), failed);
 

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <augur/core/whole_file.hpp>
 #include <augur/llvm/features_of_ir.hpp>
 #include <augur/crop/predictor.hpp>
+#include <augur/record/replace_file.hpp>
 #include <augur/target/machine_file.hpp>
 #include <augur/target/machine_presets.hpp>
 
@@ -87,6 +90,7 @@ augur::result<std::string> read_text(const std::string& path) { return augur::re
 
 int main(int argc, char** argv) {
     std::string path, machine_name, features_path;
+    std::string_view of_ir; // a flag that says how IR is run
     augur::ir_options options;
     augur::crop::options model;
     double clock = 0;
@@ -97,13 +101,15 @@ int main(int argc, char** argv) {
         const auto is = [&](std::string_view name) { return flag == name; };
         if (is("--json")) json = true;
         else if (is("--quiet")) quiet = true;
-        else if (is("--cold")) options.trace.warm = false;
+        else if (is("--cold")) options.trace.warm = false, of_ir = flag;
         else if (is("--published")) model = augur::crop::options::as_published();
         else if (is("--help")) return std::fputs(usage, stdout), 0;
         else if (!flag.starts_with("--") && path.empty()) path = flag;
         else if (!flag.starts_with("--") || i + 1 == argc) return std::fputs(usage, stderr), 2;
         else {
             const std::string value = argv[++i];
+            for (const char* name : {"--entry", "--arguments", "--exact", "--trace-limit", "--time-limit", "--memory-limit"})
+                if (is(name)) of_ir = flag;
             const auto whole = augur::parse_int(value).value_or(-1);
             const auto number = augur::parse_double(value).value_or(-1);
             const auto count = static_cast<std::uint64_t>((std::max)(whole, std::int64_t{0}));
@@ -129,6 +135,9 @@ int main(int argc, char** argv) {
         }
     }
     if (path.empty()) return std::fputs(usage, stderr), 2;
+    if (!of_ir.empty() && path.ends_with(".json")) return fail(std::string(of_ir) + " is for IR: the features of " + path + " were counted before");
+    if (std::error_code none; path == features_path || std::filesystem::equivalent(path, features_path, none))
+        return fail("--features would replace " + path);
 
     auto machine = find_machine(machine_name);
     if (!machine) return fail(machine.error().detail);
@@ -149,10 +158,7 @@ int main(int argc, char** argv) {
     if (shows) std::fputs("\r\033[K", stderr);
     if (!features) return fail(features.error().detail);
     if (!features_path.empty()) {
-        const auto text = augur::features_to_json(*features);
-        std::FILE* const file = std::fopen(features_path.c_str(), "wb");
-        if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fclose(file) != 0)
-            return fail("cannot write '" + features_path + "'");
+        if (auto written = augur::replace_file(features_path, augur::features_to_json(*features)); !written) return fail(written.error().detail);
     }
     const auto predicted = augur::crop::predict(*features, *machine, options.threads, model);
     if (!predicted) return fail(predicted.error().detail);

@@ -101,15 +101,17 @@ const kernel_class* class_of(const augur::kernel& k) {
     return nullptr;
 }
 
-/// Prints, for each class, the geometric mean of its shares; returns how many classes miss their goal.
-int print_classes(const std::vector<const kernel_class*>& class_of_kernel, const std::vector<examples::comparison>& compared) {
+/// Prints, for each class, the geometric mean of its shares, 0 if nothing of a kernel ran; returns how many classes miss their goal.
+/// @param elsewhere  kernels measured on another machine, which do not count
+int print_classes(const std::vector<const kernel_class*>& class_of_kernel, const std::vector<examples::comparison>& compared,
+                  const std::vector<bool>& elsewhere) {
     std::vector<std::vector<std::string>> rows{{"class", "kernels", "share", "lowest", "wanted", ""}};
     int missed = 0;
     for (const auto& c : classes()) {
         double logarithms = 0, least = 1e9;
         std::size_t n = 0;
         for (std::size_t i = 0; i < compared.size(); ++i) {
-            if (class_of_kernel[i] != &c || !(compared[i].share > 0)) continue;
+            if (class_of_kernel[i] != &c || elsewhere[i]) continue;
             logarithms += std::log(compared[i].share);
             least = (std::min)(least, compared[i].share);
             ++n;
@@ -156,6 +158,11 @@ int run(augur::session_options options, int rounds, bool strict) {
                             examples::machine_of(b)});
             continue;
         }
+        if (!(c.seconds > 0)) { // nothing ran
+            rows.push_back({b.label, examples::milliseconds(b.naive), "-", "-", "-", "-", "0.0 %", "-", "-", "-", class_name});
+            if (machines) rows.back().push_back(examples::machine_of(b));
+            continue;
+        }
         const auto of_limit = [&](double amount) { return c.limit > 0 ? examples::text_of("%.1f", amount / c.limit * 1e-9) : "-"; };
         rows.push_back({b.label, examples::milliseconds(b.naive), examples::milliseconds(c.seconds), examples::text_of("%.0f", b.naive / c.seconds),
                         examples::text_of("%.1f", b.flops / c.seconds * 1e-9),
@@ -175,7 +182,9 @@ int run(augur::session_options options, int rounds, bool strict) {
                 "all rounds\n",
                 rounds);
     for (const auto& line : examples::account_of(found)) std::printf("%s\n", line.c_str());
-    const int missed = print_classes(class_of_kernel, *compared);
+    std::vector<bool> elsewhere;
+    for (const auto& b : report.kernels) elsewhere.push_back(b.elsewhere.has_value());
+    const int missed = print_classes(class_of_kernel, *compared, elsewhere);
     if (examples::stop_requested().load()) return examples::interrupted;
     return strict && missed > 0 ? examples::failed : examples::done;
 }

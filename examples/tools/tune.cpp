@@ -115,10 +115,11 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         out.whole.graph = *std::move(graph);
     }
     if (out.no_search)
-        for (const char* name : {"trials", "model", "draft", "search", "descend-after", "language", "scheduler", "transfer", "resume", "save-model"})
+        for (const char* name : {"trials", "model", "draft", "search", "descend-after", "language", "scheduler", "transfer", "resume", "save-model",
+                                 "known", "weights", "round", "first-round"})
             if (flags.given(name)) return wrong(std::string("--no-search does not go with --") + name);
     if (collect > 0) {
-        for (const char* name : {"trials", "model", "draft", "search", "descend-after", "language", "scheduler", "transfer"})
+        for (const char* name : {"trials", "model", "draft", "search", "descend-after", "language", "scheduler", "transfer", "save-model"})
             if (flags.given(name)) return wrong(std::string("--collect takes random candidates, evenly: it does not go with --") + name);
         if (s.log.empty()) return wrong("--collect needs --log: the records are what it is for");
         s.search.trials = collect;

@@ -17,6 +17,7 @@
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/lower/interpret.hpp>
 #include <augur/loopnest/lower/lower.hpp>
+#include <augur/loopnest/lower/replay_cache.hpp>
 #include <augur/loopnest/run/in_model_pass.hpp>
 #include <augur/loopnest/run/network_runner.hpp>
 #include <augur/loopnest/run/roofline.hpp>

@@ -5,6 +5,7 @@
 /// @file
 /// TLM (Zhai et al. 2024): a causal language model over the decisions of a schedule. All public headers of the component `augur::tlm`.
 
+#include <augur/tlm/ansor_marks.hpp>
 #include <augur/tlm/corpus.hpp>
 #include <augur/tlm/generate/generation.hpp>
 #include <augur/tlm/generate/generator.hpp>
@@ -20,6 +21,7 @@
 #include <augur/tlm/online.hpp>
 #include <augur/tlm/sentence.hpp>
 #include <augur/tlm/train/trainer.hpp>
+#include <augur/tlm/tvm_sentence.hpp>
 #include <augur/tlm/vocabulary.hpp>
 #include <augur/tlm/weights_file.hpp>
 

@@ -226,6 +226,17 @@ TEST_CASE("crop: caches that threads share") {
     CHECK(l1(64) > 0.98);
 }
 
+TEST_CASE("crop: a serial function has caches and memory for itself") {
+    auto p = loop(side_by_side(1, {op::load, f32, plain, 1}), 100'000);
+    reuse_profile streams(64);
+    streams.add_cold(100'000);
+    p.memory = {{1, streams, streams, {}}};
+    const auto m = epyc_7763();
+    CHECK(predicted(p, m, 128).cycles == predicted(p, m, 1).cycles);
+    p.functions[0].parallel = true;
+    CHECK(predicted(p, m, 128).cycles > 1.5 / 128 * predicted(p, m, 1).cycles); // all share the bandwidth
+}
+
 TEST_CASE("crop: exact set profiles, where they are and are asked for") {
     const auto m = epyc_zen4();
     auto p = loop(side_by_side(1, {op::load, f32, plain, 1}), 1000);

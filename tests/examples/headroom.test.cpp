@@ -135,8 +135,8 @@ TEST_CASE("headroom: two runs of a kernel are one kernel in means and intervals,
                 if (t.title.starts_with(title) && row[0] == search) return row;
         return std::vector<std::string>();
     };
-    // trees over random: 2 and 1 of kernel a, 3 and 3 of kernel b. Two standard errors of two logarithms are their difference.
-    const double a = std::sqrt(2.0 * 1.0), b = 3, mean = std::sqrt(a * b), factor = b / a;
+    // trees over random: 2 and 1 of kernel a, 3 and 3 of kernel b. The standard error of two logarithms is half their difference, Student's t 12.706.
+    const double a = std::sqrt(2.0 * 1.0), b = 3, mean = std::sqrt(a * b), factor = std::pow(b / a, 12.706 / 2);
     const auto ratio = row_of("How much faster a search is than random", "trees");
     REQUIRE(ratio.size() == 7);
     char expected[80];
@@ -255,6 +255,11 @@ TEST_CASE("headroom: schedules that models write without a search, from beginnin
         CHECK_MESSAGE(search.winner > 0, name);
     }
     REQUIRE(run(AUGUR_HEADROOM_PROGRAM, measure) == 0); // nothing is left to measure
+    REQUIRE(run(AUGUR_TUNE_PROGRAM, {"--kernel", "dense:m=16,n=32,k=32,bias", "--kernel", "dense:m=16,n=48,k=32,bias", "--collect", "1", "--log",
+                                     folder / "tested.jsonl", "--threads", "1"}) == 0);
+    check_refusals(folder, AUGUR_HEADROOM_PROGRAM,
+                   {{{"--hard-of", folder / "of.jsonl", "--known", folder / "tested.jsonl", "--work", folder / "other"},
+                     "expected records of other kernels, got those of a tested one: dense:m=16,n="}});
     CHECK(contents(folder / "work/kernels.jsonl") == to_line((*records)[0]));
     std::filesystem::remove(folder / "work/kernels.jsonl");
     std::filesystem::remove(folder / "work/tables.md");

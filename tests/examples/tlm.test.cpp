@@ -161,6 +161,15 @@ TEST_CASE("tlm: a training that is interrupted or killed goes on by the same com
     REQUIRE(run_tlm(folder, train(model)) == 0);
     CHECK(contents(model + "/model.safetensors") == contents(whole + "/model.safetensors"));
     CHECK(!std::filesystem::exists(checkpoint));
+    const auto briefly = [&](const std::string& to) {
+        return strings{"train",   "--corpus", corpus,     "--model", to,         "--layers", "1",         "--width", "16",
+                       "--heads", "2",        "--hidden", "32",      "--epochs", "1",        "--threads", "1"};
+    };
+    auto with_prompts = briefly(folder / "all");
+    with_prompts.emplace_back("--learn-all");
+    REQUIRE(run_tlm(folder, briefly(folder / "values")) == 0);
+    REQUIRE(run_tlm(folder, with_prompts) == 0);
+    CHECK(contents(folder / "all/model.safetensors") != contents(folder / "values/model.safetensors"));
 }
 
 TEST_CASE("tlm: a corpus that is killed at any moment is not there or whole, and comes out the same") {
@@ -251,6 +260,10 @@ TEST_CASE("tlm: it learns from kernels that it measures batch by batch, a killed
     const auto written = contents(folder / "killed/model.safetensors");
     CHECK(!written.empty());
     REQUIRE(run_tlm(folder, iterate("killed")) == 0); // nothing is left to measure, and the model comes out the same
+    auto otherwise = iterate("killed");
+    otherwise.insert(otherwise.end(), {"--lag", "1"});
+    CHECK(run_tlm(folder, otherwise) == 1);
+    CHECK(contains(contents(folder / "err"), "other settings ('lag 0'"));
     CHECK(contents(folder / "work_killed/batch1.jsonl") == first_batch);
     CHECK(contents(folder / "work_killed/batch2.jsonl") == second_batch);
     CHECK(contents(folder / "killed/model.safetensors") == written);
@@ -381,10 +394,13 @@ TEST_CASE("tlm: what is missing or wrong is told") {
     CHECK(run_tlm(folder, {"corpus"}) == 2);
     CHECK(contains(contents(folder / "err"), "expected --out FILE"));
     CHECK(run_tlm(folder, {"corpus", "--out", folder / "c", "--networks", "no_such"}) == 1);
+    CHECK(run_tlm(folder, {"kernels", "--networks", "gpt2:tokens=1,past=8,vgg_16", "--kernels", "2"}) == 0);
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "none", "--model", folder / "m"}) == 1);
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "none", "--model", folder / "m", "--rate", "-1"}) == 2);
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "none", "--model", folder / "m", "--dropout", "1"}) == 2);
     CHECK(contains(contents(folder / "err"), "from 0 to below 1"));
+    CHECK(run_tlm(folder, {"generate", "--model", folder / "m", "--network", "alexnet", "--unconstrained", "--likely"}) == 2);
+    CHECK(contains(contents(folder / "err"), "it does not go with --likely"));
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "m.checkpoint", "--model", folder / "m"}) == 2);
     CHECK(run_tlm(folder, {"generate", "--model", folder / "none", "--kernel", "dense:m=24,n=40,k=56"}) == 1);
     CHECK(contains(contents(folder / "err"), "config.json"));

@@ -116,6 +116,11 @@ TEST_CASE("safetensors: every corruption has its error") {
         {"dimension of 66 digits", with_header("{" + tensor("x", "F32", "[" + std::string(66, '1') + "]", "[0,4]") + "}", 4), errc::limit},
         {"depth", with_header("{\"x\":" + std::string(100, '[') + std::string(100, ']') + "}", 4), errc::parse},
     };
+    nn::safetensors_limits few;
+    few.tensors = 1;
+    const auto crowded = nn::parse_safetensors(with_header("{\"__metadata__\":{\"a\":\"1\",\"b\":\"2\"}}", 0), few);
+    REQUIRE(!crowded);
+    CHECK(crowded.error().code == errc::limit);
     for (const auto& c : cases) {
         CAPTURE(std::string(c.what));
         const auto header = nn::parse_safetensors(c.file);

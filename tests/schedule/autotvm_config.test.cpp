@@ -88,6 +88,20 @@ TEST_CASE("autotvm_config: items of chance give knobs or an error, never a crash
     }
 }
 
+TEST_CASE("autotvm_config: items that could not be written are refused") {
+    using kind = schedule_item::kind;
+    const auto rebuild = [](schedule_item value) {
+        const std::vector<schedule_item> items{{kind::primitive, 0, 0, "ot"}, {kind::name, 0, 0, "layout"}, std::move(value)};
+        return schedule_traits<autotvm_config>::rebuild(0, std::span<const schedule_item>(items));
+    };
+    CHECK(rebuild({kind::name, 0, 0, "\"NCHW\""}));
+    CHECK(!rebuild({kind::name, 0, 0, "NCHW"}));
+    CHECK(!rebuild({kind::name, 0, 0, "[1,\n2]"}));
+    CHECK(!rebuild({kind::name, 0, 0, "1]]"}));
+    CHECK(rebuild({kind::real, 0, 1.5, {}}));
+    CHECK(!rebuild({kind::real, 0, std::numeric_limits<double>::infinity(), {}}));
+}
+
 TEST_CASE("autotvm_config: errors say what was expected and where") {
     const auto reason = [](const char* json) { return parse_autotvm_config(json).error().detail; };
     CHECK(reason(R"([["a", "xx", 1]])") == "1:8: expected a knob of kind sp, re, an or ot, got 'xx'");

@@ -42,6 +42,8 @@ TEST_CASE("configuration: items that are no pairs of a name and a value are refu
     const schedule_item name{kind::primitive, 0, 0, "a"}, value{kind::integer, 1, 0, {}};
     CHECK(rebuilt({}));
     CHECK(rebuilt({name, value}));
+    CHECK(rebuilt({name, {kind::real, 0, 0.5, {}}}));
+    CHECK(!rebuilt({name, {kind::real, 0, std::nan(""), {}}}));
     for (const std::vector<schedule_item>& items :
          {std::vector<schedule_item>{value}, {name}, {name, name}, {name, value, value}, {value, name}, {name, value, name}}) {
         const auto r = rebuilt(items);

@@ -171,6 +171,19 @@ TEST_CASE("steps: rebuild refuses what is no step, at any place and of any kind"
     CHECK(!rebuild({{kind::primitive, 0, 0, "X"}}));
     CHECK(!rebuild({{kind::primitive, 0, 0, "X"}, {kind::name, 0, 0, "[\"Y\"]"}}));
     CHECK(!rebuild({{kind::primitive, 0, 0, "X"}, {kind::name, 0, 0, "[\"X\""}}));
+    CHECK(rebuild({{kind::primitive, 0, 0, "X"}, {kind::name, 0, 0, "[\"X\", 1]"}}));
+    CHECK(!rebuild({{kind::primitive, 0, 0, "X"}, {kind::name, 0, 0, "[\"X\",\n1]"}})); // a record is one line
+    CHECK(!rebuild({{kind::primitive, 0, 0, "CI"}, {kind::integer, -1, 0, {}}}));
+    const auto align = [&](std::int64_t stage, std::int64_t iter, std::int64_t factor) {
+        return rebuild({{kind::primitive, 0, 0, "SA"},
+                        {kind::integer, stage, 0, {}},
+                        {kind::integer, iter, 0, {}},
+                        {kind::integer, factor, 0, {}},
+                        {kind::integer, -4, 0, {}}});
+    };
+    CHECK(align(1, 2, -32));
+    CHECK(!align(-1, 2, 32));
+    CHECK(!align(1, -2, 32));
     const auto bad = rebuild({{kind::primitive, 0, 0, "CI"}, {kind::integer, 1, 0, {}}, {kind::primitive, 0, 0, "AN"}, {kind::integer, 1, 0, {}}});
     REQUIRE(!bad);
     CHECK(bad.error().detail == "step 1 (AN): these are not the fields of this kind");
@@ -196,7 +209,7 @@ TEST_CASE("steps: malformed ones are refused with their place, of every kind") {
             while (detail::is_digit(json[i + n])) ++n;
             for (const char* wrong :
                  {"-1", "1.5", "1e3", "\"1\"", "true", "null", "{}", "[1]", "[[1]]", "9223372036854775808", "99999999999999999999999"}) {
-                if (json.starts_with("[\"SA\"") && wrong == std::string_view("-1")) continue; // its offset may be negative
+                if (json.starts_with("[\"SA\"") && wrong == std::string_view("-1")) continue; // its factor and offset may be negative
                 auto changed = json;
                 changed.replace(i, n, wrong);
                 CAPTURE(changed);
@@ -208,6 +221,8 @@ TEST_CASE("steps: malformed ones are refused with their place, of every kind") {
     CHECK(refusal(R"([["SP", 1, 2, 3, [4], 2]])") == "1:23: expected 0 or 1");
     CHECK(refusal(R"([["CHW", 1, 2]])") == "1:13: expected a string, got '2'");
     CHECK(refusal(R"([["SA", 1, 2, 1.5, 0]])") == "1:15: expected an integer, got a fraction or an exponent");
+    CHECK(refusal(R"([["SA", -1, 2, 32, 0]])").find("expected a stage and a loop of at least 0") != std::string::npos);
+    CHECK(refusal(R"([["SA", 1, 2, -32, -1]])") == "accepted");
     CHECK(refusal(R"([["FU", 1, [0, -1]]])") == "1:16: expected a number of at least 0");
     CHECK(refusal(R"([[]])") == "1:2: expected a step, got an empty array");
     CHECK(refusal(R"([[1]])") == "1:3: expected a string, got '1'");

@@ -29,6 +29,9 @@ struct foreign { // somebody else's type
 struct no_key {
     [[nodiscard]] double weight() const { return 1; }
 };
+struct by_value {
+    [[nodiscard]] std::string key() const { return "dense"; } // gone before a view of it
+};
 struct mutating {
     std::string_view key() { return {}; }
 };
@@ -41,7 +44,7 @@ struct augur::task_traits<foreign> {
 };
 
 static_assert(augur::task<archetype> && augur::task<full> && augur::task<foreign>);
-static_assert(!augur::task<no_key> && !augur::task<mutating> && !augur::task<int>);
+static_assert(!augur::task<no_key> && !augur::task<mutating> && !augur::task<by_value> && !augur::task<int>);
 
 TEST_CASE("task: what it does not say has its default, also where the traits are specialised") {
     const auto defaults = [](const auto& t) {

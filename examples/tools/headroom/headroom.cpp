@@ -10,12 +10,15 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <augur/core/hash.hpp>
 #include <augur/core/steady_seconds.hpp>
 #include <augur/core/whole_file.hpp>
+#include <augur/record/log_reader.hpp>
 #include <augur/record/replace_file.hpp>
 #include <augur/search/initial_points.hpp>
 #include <augur/search/concepts.hpp>
@@ -66,7 +69,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
                    w.hard_of);
     flags.add_number("easy", "N", "beside those of --hard-of, N of its other kernels; default 0", w.easy, 0, 1000);
     flags.add_texts("known", "LOG",
-                    "records of other kernels for the guides with known or transfer; may be given again; default: measured, in the folder",
+                    "records for the guides with known or transfer, none of a tested kernel; may be given again; default: measured, in the folder",
                     w.known_logs);
     flags.add(
         "guides", "NAME,...",
@@ -323,6 +326,25 @@ augur::result<void> show(const wishes& w, std::vector<kernel_record> records) {
     return {};
 }
 
+/// What a kernel has of itself, a session leaves out; what it has of the other tested ones would make it no search of an unseen network.
+/// Errors: invalid_argument: a log has records of a tested kernel; those of the logs
+augur::result<void> check_known(std::span<const std::string> logs, std::span<const test_kernel> tested) {
+    std::set<std::string> keys;
+    for (const auto& [network, k] : tested) keys.insert(k.workload_key());
+    for (const auto& path : logs) {
+        auto reader = augur::log_reader::open(path);
+        if (!reader) return reader.error();
+        for (augur::record r;;) {
+            const auto more = reader->next(r);
+            if (!more) return more.error();
+            if (!*more) break;
+            if (const auto k = augur::kernel::from_workload_key(r.task.workload_key); k && keys.contains(k->workload_key()))
+                return error{errc::invalid_argument, path + ": expected records of other kernels, got those of a tested one: " + k->text()};
+        }
+    }
+    return {};
+}
+
 int run(wishes w) {
     examples::catch_signals();
     const auto failed = [](const error& why) { return examples::complain("headroom", why, examples::failed); };
@@ -335,23 +357,6 @@ int run(wishes w) {
         if (!read) return examples::complain("headroom", read.error(), examples::misuse);
         records = *std::move(read);
     }
-    const auto model_files = [](const std::string& folder) {
-        return folder.empty() ? std::vector<std::string>() : std::vector{folder + "/model.safetensors", folder + "/tokenizer.json"};
-    };
-    for (const auto& [what, files] : {std::pair{"known", w.known_logs}, std::pair{"weights", std::vector{w.weights}},
-                                      std::pair{"language", model_files(w.language)}, std::pair{"base", model_files(w.base)}}) {
-        if (files.empty() || files.front().empty()) continue;
-        std::string settings; // what a guide learned from is a part of it
-        for (const auto& file : files) {
-            const auto bytes = augur::read_whole_file(file, std::size_t{1} << 32U);
-            if (!bytes) return examples::complain("headroom", bytes.error(), examples::misuse);
-            settings += examples::text_of("%s %016llx\n", what, static_cast<unsigned long long>(augur::fnv1a64(*bytes)));
-        }
-        if (auto same = examples::claim_folder(w.folder + "/" + what, settings); !same)
-            return examples::complain("headroom", same.error(), examples::misuse);
-    }
-    examples::progress_line progress;
-    const auto hooks = examples::hooks_on(progress);
     auto kernels = test_kernels(w.of_each, w.options.search.seed);
     if (!w.hard_of.empty()) {
         const auto others = read_records(w.hard_of);
@@ -362,6 +367,41 @@ int run(wishes w) {
         const auto only_hard = hard_kernels(*others);
         for (const auto& [network, k] : *only_hard) w.tables.hard.push_back(k.text());
     }
+    if (!w.tables_only)
+        if (auto checked = check_known(w.known_logs, kernels); !checked) return examples::complain("headroom", checked.error(), examples::misuse);
+    // What a guide learned from, and what decides its trials, is a part of it.
+    const auto claim = [&](const std::string& what, const std::string& settings) { return examples::claim_folder(w.folder + "/" + what, settings); };
+    if (!w.tables_only) {
+        std::string drawn = examples::text_of("seed %llu\none of %zu trials\n", static_cast<unsigned long long>(w.options.search.seed), w.share);
+        if (auto same = claim("drawn", drawn); !same) return examples::complain("headroom", same.error(), examples::misuse);
+        if (uses_known(w.searches) && w.known_logs.empty())
+            if (auto same = claim("known", "measured\n"); !same) return examples::complain("headroom", same.error(), examples::misuse);
+        if (const auto& m = w.options.machine; !m.empty()) {
+            std::string name = m;
+            if (std::filesystem::exists(m, wrong)) {
+                const auto bytes = augur::read_whole_file(m, std::size_t{1} << 26U);
+                if (!bytes) return examples::complain("headroom", bytes.error(), examples::misuse);
+                name = examples::text_of("%016llx", static_cast<unsigned long long>(augur::fnv1a64(*bytes)));
+            }
+            if (auto same = claim("machine", "machine " + name + "\n"); !same) return examples::complain("headroom", same.error(), examples::misuse);
+        }
+    }
+    const auto model_files = [](const std::string& folder) {
+        return folder.empty() ? std::vector<std::string>() : std::vector{folder + "/model.safetensors", folder + "/tokenizer.json"};
+    };
+    for (const auto& [what, files] : {std::pair{"known", w.known_logs}, std::pair{"weights", std::vector{w.weights}},
+                                      std::pair{"language", model_files(w.language)}, std::pair{"base", model_files(w.base)}}) {
+        if (files.empty() || files.front().empty()) continue;
+        std::string settings;
+        for (const auto& file : files) {
+            const auto bytes = augur::read_whole_file(file, std::size_t{1} << 32U);
+            if (!bytes) return examples::complain("headroom", bytes.error(), examples::misuse);
+            settings += examples::text_of("%s %016llx\n", what, static_cast<unsigned long long>(augur::fnv1a64(*bytes)));
+        }
+        if (auto same = claim(what, settings); !same) return examples::complain("headroom", same.error(), examples::misuse);
+    }
+    examples::progress_line progress;
+    const auto hooks = examples::hooks_on(progress);
     bool known = !w.known_logs.empty();
     std::optional<schedule_writers> writing;
     for (std::size_t i = 0; i < kernels.size() && !w.tables_only && !examples::stop_requested().load(); ++i) {

@@ -56,12 +56,14 @@ std::vector<std::size_t> measured_guides(std::span<const kernel_record> records)
 /// Whether a guide may end before its trials are used up, as nothing more is written or fits; a kernel then keeps what it has.
 bool ends_early(const guide& g) { return g.strategy == all_transfers || std::find(writers.begin(), writers.end(), g.strategy) != writers.end(); }
 
-/// The trials of a guide that all records have; of one that ends early those that it may have.
+/// The trials of a guide that all records have; of one that ends early the most that one has.
 std::size_t trials_of(std::span<const kernel_record> records, std::size_t g) {
-    std::size_t least = guides[g].trials;
-    if (ends_early(guides[g])) return least;
-    for (const auto& r : records) least = (std::min)(least, r.searches[g].latencies.size());
-    return least;
+    std::size_t least = guides[g].trials, most = 0;
+    for (const auto& r : records) {
+        least = (std::min)(least, r.searches[g].latencies.size());
+        most = (std::max)(most, r.searches[g].latencies.size());
+    }
+    return ends_early(guides[g]) ? most : least;
 }
 
 /// Whether something tells hard kernels from easy ones.
@@ -105,16 +107,11 @@ std::vector<double> by_kernel(std::span<const kernel_record> records, const F& v
     return sums;
 }
 
-/// The geometric mean of shares, and its interval: two standard errors of the mean logarithm. A kernel without a success makes it 0.
+/// The geometric mean of shares, and its 95 % interval. A kernel without a success makes it 0.
 std::string mean_text(std::span<const double> shares) {
     if (std::any_of(shares.begin(), shares.end(), [](double s) { return !(s > 0); })) return "0";
-    const auto n = static_cast<double>(shares.size());
-    double mean = 0, square = 0;
-    for (const double s : shares) mean += std::log(s) / n;
-    for (const double s : shares) square += (std::log(s) - mean) * (std::log(s) - mean);
-    if (shares.size() < 2) return examples::text_of("%.3f", std::exp(mean));
-    const double half = 2 * std::sqrt(square / (n - 1) / n);
-    return examples::text_of("%.3f (%.3f to %.3f)", std::exp(mean), std::exp(mean - half), std::exp(mean + half));
+    const auto m = examples::geometric(shares);
+    return m.count < 2 ? examples::text_of("%.3f", m.mean) : examples::text_of("%.3f (%.3f to %.3f)", m.mean, m.low, m.high);
 }
 
 /// The ratio of sums, as the paper has it (Zhai et al. 2024, section 6): slow kernels count most.
@@ -282,24 +279,27 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records, cons
             cost.rows[0].emplace_back("seconds");
         }
     for (const auto g : measured) {
-        std::size_t trials = 0;
+        std::size_t trials = 0, clocked_trials = 0;  // of the searches whose seconds are known: a resumed one does not know them
         double seconds = 0, choosing = 0, timed = 0; // timed: of the searches whose choosing is known
         for (const auto& r : records) {
             const auto& s = r.searches[g];
             trials += s.latencies.size();
+            clocked_trials += s.seconds > 0 ? s.latencies.size() : 0;
             seconds += s.seconds;
             choosing += s.choosing;
             timed += s.choosing > 0 ? s.seconds : 0;
         }
         const bool clocked = seconds > 0;
-        std::vector<std::string> row{std::string(guides[g].name), std::to_string(trials), clocked ? examples::text_of("%.0f", seconds) : "-",
+        std::vector<std::string> row{std::string(guides[g].name), std::to_string(trials),
+                                     clocked ? examples::text_of("%.0f", seconds * static_cast<double>(trials) / static_cast<double>(clocked_trials))
+                                             : "-",
                                      timed > 0 ? percent(choosing / timed) : "-"};
         for (const double wanted : wanted_sums) {
             const auto needed = trials_until(records, g, wanted);
             row.push_back(needed == 0 ? "-" : std::to_string(needed));
-            row.push_back(needed == 0 || !clocked
-                              ? "-"
-                              : examples::text_of("%.0f", seconds / static_cast<double>(trials) * static_cast<double>(needed * records.size())));
+            row.push_back(needed == 0 || !clocked ? "-"
+                                                  : examples::text_of("%.0f", seconds / static_cast<double>(clocked_trials) *
+                                                                                  static_cast<double>(needed * records.size())));
         }
         cost.rows.push_back(std::move(row));
     }

@@ -138,10 +138,10 @@ int main(int argc, char** argv) {
     progress.clear();
     if (!m) return complain(m.error(), m.error().code == augur::errc::interrupted ? 130 : 1);
     print(meter, *m);
-    if (!table.empty())
-        if (auto compared = compare(*m, table); !compared) return complain(compared.error(), 1);
     if (auto written = file->write(augur::machine_to_json(*m)); !written) return complain(written.error(), 1);
     if (auto kept = file->commit(); !kept) return complain(kept.error(), 1);
     std::printf("%s written, %.1f s\n", out.c_str(), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (!table.empty())
+        if (auto compared = compare(*m, table); !compared) return complain(compared.error(), 1);
     return 0;
 }

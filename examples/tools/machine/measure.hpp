@@ -95,7 +95,10 @@ public:
         if (auto ran = time(memory, {"window", std::to_string(far_bytes() / 2)}); !ran) note(ran.error().detail);
         core();
         progress.show(6, steps, "launches", true);
-        if (auto ran = launches(); !ran) note(ran.error().detail);
+        if (auto ran = launches(); !ran) {
+            machine_.core.from = augur::provenance::defaulted; // the cost of a launch keeps its default
+            note(ran.error().detail);
+        }
         progress.show(steps, steps, "done", true);
         if (stop_ != nullptr && stop_->load()) return augur::error{augur::errc::interrupted, "stopped"};
         if (auto fits = augur::check_machine(machine_); !fits) return fits.error();
@@ -523,10 +526,7 @@ private:
             }
             extra = launch_cycles(times_.at(names[0]), times_.at(names[1]));
         }
-        if (!extra) {
-            machine_.core.from = augur::provenance::defaulted;
-            return augur::error{extra.error().code, extra.error().detail + "; a default instead"};
-        }
+        if (!extra) return augur::error{extra.error().code, extra.error().detail + "; a default instead"};
         machine_.core.parallel_launch = rounded(*extra);
         return {};
     }

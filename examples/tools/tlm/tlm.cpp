@@ -14,9 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include <augur/core/hash.hpp>
 #include <augur/core/printable.hpp>
 #include <augur/core/steady_seconds.hpp>
 #include <augur/core/thread_pool.hpp>
+#include <augur/core/whole_file.hpp>
 #include <augur/dataset/file.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/loopnest/lower/lower.hpp>
@@ -29,6 +31,7 @@
 #include "iterate.hpp"
 #include "kernels.hpp"
 #include "program.hpp"
+#include "report.hpp"
 #include "session.hpp"
 
 namespace {
@@ -212,6 +215,18 @@ augur::result<int> iterate(wishes w) {
     w.batches.options.demonstrations_best = w.best;
     w.batches.options.demonstrations_weighted = w.weighted;
     w.batches.options.demonstrations = w.logs;
+    std::string settings =
+        examples::text_of("seed %llu\nbatches %zu\nprograms %zu\nlag %zu\nbest %zu\nweighted %d\n", static_cast<unsigned long long>(w.seed),
+                          w.batches.batches, w.batches.programs, w.batches.lag, w.best, w.weighted ? 1 : 0);
+    std::vector<std::string> read{w.base + "/model.safetensors", w.base + "/tokenizer.json"};
+    read.insert(read.end(), w.logs.begin(), w.logs.end());
+    for (const auto& file : read) {
+        const auto bytes = augur::read_whole_file(file, std::size_t{1} << 34U);
+        if (!bytes) return bytes.error();
+        settings += examples::text_of("learned %016llx\n", static_cast<unsigned long long>(augur::fnv1a64(*bytes)));
+    }
+    for (const auto& k : w.batches.options.work.kernels) settings += k.workload.text() + "\n";
+    if (auto mine = examples::claim_folder(w.batches.folder, settings); !mine) return mine.error();
     const auto logs = measure_batches(w.batches);
     if (!logs) return logs.error();
     w.logs.insert(w.logs.end(), logs->begin(), logs->end());
@@ -435,6 +450,9 @@ int run(std::string_view command, std::span<char* const> arguments) {
         add_real(flags, "dropout", "share of activations that are dropped in training, the authors' 0.1; default 0", w.training.dropout,
                  "from 0 to below 1", [](double x) { return x >= 0 && x < 1; });
         flags.add_switch("weighted", weighted, w.weighted);
+        flags.add_switch("learn-all",
+                         "prompts and padding to the context are learned too, as by the authors' programs; default: the values of decisions",
+                         w.training.learn_all);
     } else if (command == "iterate") {
         flags.add_text("base", "FOLDER", "the model of the beginning; each fine-tuning starts from it", w.base);
         flags.add_text("model", "FOLDER", "where the model that knows all batches is written", w.model);
@@ -482,6 +500,9 @@ int run(std::string_view command, std::span<char* const> arguments) {
                                                           : needs(w.model, "--model FOLDER");
         else if (command == "train") read = w.corpus.empty() ? needs("", "--corpus FILE") : needs(w.model, "--model FOLDER");
         else read = w.work.kernels.empty() ? needs("", "--network NETWORK or --kernel KERNEL") : needs(w.model, "--model FOLDER");
+        for (const char* name : {"likely", "aligned", "show"})
+            if (read && w.unconstrained && flags.given(name))
+                read = error{errc::invalid_argument, std::string("--unconstrained counts samples: it does not go with --") + name};
     }
     if (!read) return examples::complain("tlm", read.error(), examples::misuse);
     if (help) {

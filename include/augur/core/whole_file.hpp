@@ -95,7 +95,7 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// Returns the bytes of a regular file. Errors: io; limit (more than `most` bytes, checked before memory is allocated).
+/// Returns the bytes of a regular file. Errors: io; limit (more than `max_bytes` bytes, checked before memory is allocated).
 [[nodiscard]] inline result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
     auto file = whole_file::open(path);
     if (!file) return file.error();

@@ -57,11 +57,14 @@ public:
     /// Adds a tensor of type F32.   pre: the product of the shape is the number of values; names are unique
     void tensor(std::string_view name, std::span<const std::uint64_t> shape, std::span<const float> values) {
         tensors_.push_back({std::string(name), "F32", {shape.begin(), shape.end()}, data_.size(), data_.size() + 4 * values.size()});
-        for (const float v : values) put(std::bit_cast<std::uint32_t>(v), 4);
+        const auto begin = data_.size();
+        data_.resize(begin + 4 * values.size());
+        char* to = data_.data() + begin;
+        for (const float v : values) to = put(std::bit_cast<std::uint32_t>(v), 4, to);
     }
 
     /// Returns the bytes of the file. The header is padded with spaces, so that the data begin at a multiple of 8.
-    [[nodiscard]] std::string file() {
+    [[nodiscard]] std::string file() const {
         std::string header;
         json_writer out(header);
         out.begin_object();
@@ -78,17 +81,19 @@ public:
         out.end_object();
         header.append((8 - header.size() % 8) % 8, ' ');
         std::string whole;
-        std::swap(whole, data_);
-        put(header.size(), 8);
-        std::swap(whole, data_);
+        whole.reserve(8 + header.size() + data_.size());
+        whole.resize(8);
+        put(header.size(), 8, whole.data());
         whole += header;
         whole += data_;
         return whole;
     }
 
 private:
-    void put(std::uint64_t n, int bytes) {
-        for (int i = 0; i < bytes; ++i) data_.push_back(static_cast<char>((n >> static_cast<unsigned>(8 * i)) & 0xFFU));
+    /// Little-endian; returns the end of what it wrote.
+    static char* put(std::uint64_t n, int bytes, char* to) {
+        for (int i = 0; i < bytes; ++i) *to++ = static_cast<char>((n >> static_cast<unsigned>(8 * i)) & 0xFFU);
+        return to;
     }
 
     std::vector<std::pair<std::string, std::string>> metadata_;

@@ -30,8 +30,8 @@ namespace nn {
 struct safetensors_limits {
     std::size_t file = std::size_t{1} << 34U; ///< bytes
     std::size_t header = 100'000'000;         ///< bytes
-    std::size_t tensors = 1'000'000;
-    std::size_t rank = 32; ///< dimensions of a tensor
+    std::size_t tensors = 1'000'000;          ///< and entries of the metadata
+    std::size_t rank = 32;                    ///< dimensions of a tensor
 };
 
 /// Header entry of a tensor: type, shape and byte range in the data.
@@ -178,6 +178,10 @@ inline result<safetensors_header> read_safetensors_header(std::string_view text,
             }
             in.begin_object();
             while (in.next_member(key)) {
+                if (header.metadata.size() == limits.tensors) {
+                    in.fail(errc::limit, "more metadata than the limit of " + std::to_string(limits.tensors) + " entries");
+                    break;
+                }
                 auto& entry = header.metadata.emplace_back(std::string(key), std::string());
                 if (!in.read(entry.second)) break;
             }

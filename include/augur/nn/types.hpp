@@ -69,8 +69,6 @@ using in = const Eigen::Ref<const matrix<S>>&;
 /// Output matrix argument; the caller allocates it with the right shape.
 template <scalar S>
 using out = Eigen::Ref<matrix<S>>;
-template <scalar S>
-using in_row = const Eigen::Ref<const row_vector<S>>&;
 
 /// Memory for an activation. It grows and never shrinks, so a loop over batches allocates nothing after the largest batch.
 template <scalar S>

@@ -6,6 +6,7 @@
 /// Schedule type of TVM's AutoTVM: the configuration of a template, a list of named knobs (TVM python/tvm/autotvm/task/space.py, ConfigEntity).
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,7 +17,9 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/printable.hpp>
 #include <augur/schedule/concepts.hpp>
+#include <augur/schedule/detail/raw_json.hpp>
 
 namespace augur::inline v0 {
 
@@ -94,11 +97,14 @@ struct schedule_traits<autotvm_config> {
             std::size_t kind = 0;
             while (kind < autotvm_knob_kinds.size() && autotvm_knob_kinds[kind] != items[i].text) ++kind;
             if (items[i].type != item_kind::primitive || kind == autotvm_knob_kinds.size())
-                return failure("expected the kind sp, re, an or ot, got '" + items[i].text + "'");
+                return failure("expected the kind sp, re, an or ot, got '" + printable(items[i].text) + "'");
             knob.kind = static_cast<autotvm_knob_kind>(kind);
             if (++i == items.size() || items[i].type != item_kind::name) return failure("expected its name after the kind");
             knob.name = items[i].text;
             for (++i; i < items.size() && items[i].type != item_kind::primitive; ++i) {
+                if (items[i].type == item_kind::real && !std::isfinite(items[i].real)) return failure("expected finite numbers");
+                if (knob.kind == autotvm_knob_kind::other && items[i].type == item_kind::name && !detail::is_json_line(items[i].text))
+                    return failure("expected the JSON of its option, on one line");
                 if (items[i].type == item_kind::integer) knob.values.emplace_back(items[i].integer);
                 else if (items[i].type == item_kind::real) knob.values.emplace_back(items[i].real);
                 else knob.values.emplace_back(items[i].text);

@@ -19,6 +19,7 @@
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
 #include <augur/schedule/autotvm_config.hpp>
+#include <augur/schedule/detail/raw_json.hpp>
 
 namespace augur::inline v0 {
 
@@ -71,9 +72,7 @@ inline bool read_autotvm_option(json_reader& in, autotvm_value& out) {
     }
     std::string_view json;
     if (!in.raw(json)) return false;
-    // A record is one line. A valid JSON string cannot contain these characters, so they can only be white space between values.
-    std::string& text = out.emplace<std::string>(json);
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    to_one_line(out.emplace<std::string>(json));
     return true;
 }
 

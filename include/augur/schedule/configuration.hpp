@@ -5,6 +5,7 @@
 /// @file
 /// The schedule of a kernel with tunable parameters, e.g. a CUDA kernel with a block size: a list of named values.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -78,6 +79,8 @@ struct schedule_traits<configuration> {
                 return error{errc::parse, "configuration: expected the name of parameter " + std::to_string(i / 2) +
                                               " and one value of it, the items are another sequence"};
             const schedule_item& item = items[i + 1];
+            if (item.type == kind::real && !std::isfinite(item.real))
+                return error{errc::parse, "configuration: expected a finite value of parameter " + std::to_string(i / 2)};
             tuning_parameter& p = out.parameters.emplace_back(tuning_parameter{items[i].text, item.integer});
             if (item.type == kind::real) p.value = item.real;
             else if (item.type == kind::name) p.value = item.text;

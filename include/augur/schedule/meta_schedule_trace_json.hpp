@@ -5,7 +5,6 @@
 /// @file
 /// Reads and writes MetaSchedule traces as JSON, byte for byte as TVM: `[[[kind,[inputs],[attributes],[outputs]],...],[[instruction,decision],...]]`.
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -18,6 +17,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
+#include <augur/schedule/detail/raw_json.hpp>
 #include <augur/schedule/meta_schedule_trace.hpp>
 
 namespace augur::inline v0 {
@@ -45,8 +45,7 @@ inline bool read_trace_value(json_reader& in, trace_value& out) {
         if (!in.raw(json)) return false;
         std::string& text = out.data.emplace<trace_json>().text;
         text = json;
-        // A record is one line. A valid JSON string cannot contain these characters, so they can only be white space between values.
-        std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+        to_one_line(text);
         return true;
     }
     }

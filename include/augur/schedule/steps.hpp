@@ -21,7 +21,9 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
+#include <augur/core/printable.hpp>
 #include <augur/schedule/concepts.hpp>
+#include <augur/schedule/detail/raw_json.hpp>
 
 namespace augur::inline v0 {
 
@@ -78,7 +80,8 @@ struct split_step {
     bool inner_to_outer = true;
     friend bool operator==(const split_step&, const split_step&) = default;
 };
-/// FSP: split with the lengths of an earlier SP, into `parts` loops: its first parts-1 lengths, then the product of the remaining lengths.
+/// FSP: split with the lengths of an earlier SP, into `parts` + 1 loops: by its first parts-1 lengths, then by the product of the
+/// remaining lengths.
 struct follow_split_step {
     static constexpr std::string_view kind = "FSP";
     std::int64_t stage, iter, source_step, parts;
@@ -263,9 +266,19 @@ struct step_list {
 
 namespace detail {
 
+/// Factor and offset of SA may be negative, no other field.
+template <class Step>
+inline constexpr bool has_signed_fields = std::is_same_v<Step, storage_align_step>;
+template <class Step>
+constexpr bool names_a_loop(const Step& step) {
+    if constexpr (has_signed_fields<Step>) return step.stage >= 0 && step.iter >= 0;
+    else return true;
+}
+
 /// Reads the fields of one step from the recorded items of a visit.
 struct field_from_items {
     std::span<const schedule_item> remaining;
+    bool signed_fields = false; ///< numbers may be negative
     bool valid = true;
 
     /// Reads the next field. `fields_left` is the number of fields after this one; a list takes all items except one for each of them.
@@ -278,7 +291,8 @@ struct field_from_items {
             return;
         }
         constexpr auto wanted_kind = std::is_same_v<Field, std::string> ? schedule_item::kind::name : schedule_item::kind::integer;
-        for (const auto& item : remaining.first(n)) valid = valid && item.type == wanted_kind;
+        for (const auto& item : remaining.first(n))
+            valid = valid && item.type == wanted_kind && (wanted_kind != schedule_item::kind::integer || item.integer >= 0 || signed_fields);
         if (!valid) return;
         if constexpr (std::is_same_v<Field, std::vector<std::int64_t>>) {
             for (const auto& item : remaining.first(n)) out.push_back(item.integer);
@@ -295,8 +309,9 @@ struct field_from_items {
     }
 };
 
-/// Whether `json` is an array that begins with the string `kind`.
+/// Whether `json` is an array on one line that begins with the string `kind`.
 inline bool is_step_of_kind(std::string_view json, std::string_view kind) {
+    if (!is_json_line(json)) return false;
     json_reader in(json);
     std::string_view name;
     if (!in.begin_array() || !in.next_element() || !in.read(name) || name != kind) return false;
@@ -320,19 +335,22 @@ struct schedule_traits<step_list> {
         while (!items.empty()) {
             const std::string& kind = items.front().text;
             const auto failure = [&kind, at = list.steps.size()](const char* reason) {
-                return error{errc::parse, "step " + std::to_string(at) + " (" + kind + "): " + reason};
+                return error{errc::parse, "step " + std::to_string(at) + " (" + printable(kind) + "): " + reason};
             };
             if (items.front().type != schedule_item::kind::primitive) return failure("a step must begin with its kind");
             std::size_t n = 1;
             while (n < items.size() && items[n].type != schedule_item::kind::primitive) ++n;
             detail::field_from_items from{items.subspan(1, n - 1)};
+            bool in_range = true;
             const bool known = with_step_of_kind(kind, [&]<class Step>(Step step) {
+                from.signed_fields = detail::has_signed_fields<Step>;
                 std::apply(
                     [&](auto&... field) {
                         std::size_t fields_left = sizeof...(field);
                         (from.take(field, --fields_left), ...);
                     },
                     step_fields(step));
+                in_range = detail::names_a_loop(step);
                 list.steps.push_back(transform_step(std::in_place_type<Step>, std::move(step)));
             });
             if (!known) {
@@ -341,7 +359,7 @@ struct schedule_traits<step_list> {
                 if (!from.valid || !detail::is_step_of_kind(foreign.json, kind)) return failure("an unknown kind must come with its step in JSON");
                 list.steps.push_back(transform_step(std::in_place_type<foreign_step>, std::move(foreign)));
             }
-            if (!from.valid || !from.remaining.empty()) return failure("these are not the fields of this kind");
+            if (!from.valid || !in_range || !from.remaining.empty()) return failure("these are not the fields of this kind");
             items = items.subspan(n);
         }
         return list;

@@ -8,7 +8,6 @@
 /// The reader checks the form: that every field is present, has its type and lies in its range. Whether a step is legal for a workload is checked
 /// where the step is applied. A step of an unknown kind is kept unchanged (`foreign_step`) and is written back as it was.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +21,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
+#include <augur/schedule/detail/raw_json.hpp>
 #include <augur/schedule/steps.hpp>
 
 namespace augur::inline v0 {
@@ -77,8 +77,9 @@ inline bool read_step(json_reader& in, transform_step& out, std::vector<std::int
     if (!in.next_element()) return in.fail(errc::parse, "expected a step, got an empty array");
     if (!in.read(kind)) return false;
     const bool known = with_step_of_kind(kind, [&]<class Step>(Step step) {
-        step_reader reader{in, scratch, std::is_same_v<Step, storage_align_step>};
+        step_reader reader{in, scratch, has_signed_fields<Step>};
         const bool complete = std::apply([&](auto&... field) { return (reader.field(field) && ...); }, step_fields(step));
+        if (complete && !names_a_loop(step)) in.fail(errc::parse, "expected a stage and a loop of at least 0");
         if (complete && in.next_element()) in.fail(errc::parse, "a step has more fields than " + std::string(Step::kind) + " takes");
         if (in.ok()) out.emplace<Step>(std::move(step));
     });
@@ -88,8 +89,7 @@ inline bool read_step(json_reader& in, transform_step& out, std::vector<std::int
     while (in.next_element() && in.skip()) {}
     if (!in.ok()) return false;
     foreign.json = in.since(start);
-    // A record is one line. A valid JSON string cannot contain these characters, so they can only be white space between values.
-    std::replace_if(foreign.json.begin(), foreign.json.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    to_one_line(foreign.json);
     out.emplace<foreign_step>(std::move(foreign));
     return true;
 }

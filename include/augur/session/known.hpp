@@ -9,6 +9,7 @@
 #ifdef AUGUR_HAS_XGBOOST
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -76,7 +77,7 @@ struct known_candidates {
         const auto id = task_identity(t);
         for (const auto& trial : old->trials) {
             if (trial.task != id) continue;
-            if (!row_of(t, trial.schedule, row)) {
+            if (!row_of(t, trial.schedule, row) || !std::all_of(row.begin(), row.end(), [](float x) { return std::isfinite(x); })) {
                 ++out.unusable;
                 continue;
             }

@@ -48,6 +48,7 @@ inline void add_uops_cost(machine& m, const uops_wanted& w, const uops_entry& e)
     const auto [cycles, ports] = uops_throughput(e);
     if (cycles <= 0 && e.divider <= 0 && e.extra_limit <= 0) return;
     const bool divides = e.divider > cycles;
+    if (!divides && ports == 0) return; // no unit to charge
     std::string unit = divides ? "divider" : "ports ";
     for (unsigned p = 0; !divides && p < 26; ++p)
         if ((ports >> p & 1U) != 0) unit += static_cast<char>(p < 10 ? '0' + p : 'A' + p - 10);

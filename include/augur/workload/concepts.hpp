@@ -16,6 +16,12 @@
 
 namespace augur::inline v0 {
 
+namespace detail {
+/// Text that a view of may outlive the expression: a reference to a string, not a string.
+template <class T>
+concept lasting_text = std::convertible_to<T, std::string_view> && !std::same_as<T, std::string>;
+} // namespace detail
+
 /// Accessors of a task of type T. The default calls the members of T that exist; specialise it for a type that you cannot edit.
 ///
 /// `key` is required and is unique among the tasks of one target. Where tasks of several machines meet, `target` has the text of the machine
@@ -25,7 +31,7 @@ template <class T>
 struct task_traits {
     static std::string_view key(const T& t)
         requires requires {
-            { t.key() } -> std::convertible_to<std::string_view>;
+            { t.key() } -> detail::lasting_text;
         }
     {
         return t.key();
@@ -35,6 +41,7 @@ struct task_traits {
             { t.target() } -> std::convertible_to<std::string_view>;
         }
     {
+        static_assert(detail::lasting_text<decltype(t.target())>, "a string by value is gone before its view");
         return t.target();
     }
     static double weight(const T& t)
@@ -56,9 +63,10 @@ struct task_traits {
             { t.kernel_class() } -> std::convertible_to<std::string_view>;
         }
     {
+        static_assert(detail::lasting_text<decltype(t.kernel_class())>, "a string by value is gone before its view");
         return t.kernel_class();
     }
-    static const augur::class_levels& class_levels(const T& t)
+    static decltype(auto) class_levels(const T& t)
         requires requires {
             { t.class_levels() } -> std::convertible_to<const augur::class_levels&>;
         }
@@ -74,7 +82,7 @@ struct task_traits {
 /// Cost        constant; the views are valid as long as the task
 template <class T>
 concept task = requires(const T& t) {
-    { task_traits<T>::key(t) } -> std::convertible_to<std::string_view>;
+    { task_traits<T>::key(t) } -> detail::lasting_text; // a string by value would be gone before its view
 };
 
 /// The task type of a contiguous range: of a vector, an array or a span, const or not.

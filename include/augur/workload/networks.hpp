@@ -71,7 +71,7 @@ inline constexpr std::array<std::string_view, 10> network_names{"resnet_18", "re
     const auto colon = text.find(':');
     const auto name = text.substr(0, colon);
     if (std::find(network_names.begin(), network_names.end(), name) == network_names.end())
-        return error{errc::not_found, "network '" + std::string(name.substr(0, 40)) + "' is unknown; known are " + detail::join_names(network_names)};
+        return error{errc::not_found, "network '" + printable(name) + "' is unknown; known are " + detail::join_names(network_names)};
     std::array<detail::network_parameter, 2> parameters{{{"tokens", 1, 128}, {"past", 0, 0}}};
     const std::size_t own = name == "gpt2" ? 2 : name == "bert_base" ? 1 : 0;
     if (colon != std::string_view::npos)

@@ -42,12 +42,12 @@ namespace augur::inline v0 {
     std::size_t next = 0;
     for (const auto i : descending(labels)) rank[i] = next++;
     const auto chosen = descending(scores);
-    std::vector<std::size_t> begin(top, 0); // [n]: samples that count from n + 1 on: those of both lists
+    std::vector<std::size_t> begin((std::min)(top, chosen.size()), 0); // [n]: samples that count from n + 1 on: those of both lists
     for (std::size_t k = 0; k < chosen.size(); ++k)
-        if (const std::size_t from = (std::max)(k, rank[chosen[k]]); from < top) ++begin[from];
+        if (const std::size_t from = (std::max)(k, rank[chosen[k]]); from < begin.size()) ++begin[from];
     double sum = 0;
     std::size_t both = 0;
-    for (std::size_t n = 0; n < (std::min)(top, chosen.size()); ++n) {
+    for (std::size_t n = 0; n < begin.size(); ++n) {
         both += begin[n];
         sum += static_cast<double>(both) / static_cast<double>(n + 1);
     }

@@ -6,6 +6,7 @@
 /// Boosted trees on task-normalised features, which rank the candidates of kernels that are not in the training data (decisions 14 and 18).
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,7 +47,7 @@ public:
     ///
     /// @param rows    (N, C), finite
     /// @param labels  (N) least latency over latency, 0 for a failure
-    /// @note          errors: shape_mismatch; invalid_argument (a label outside [0, 1], another normalisation)
+    /// @note          errors: shape_mismatch; invalid_argument (a row that is not finite, a label outside [0, 1], another normalisation)
     [[nodiscard]] result<void> add(const task_normaliser& all, std::vector<float> rows, std::span<const float> labels) {
         if (rows.size() != labels.size() * columns_ || all.columns() != columns_)
             return error{errc::shape_mismatch, "task_normalised_samples: " + std::to_string(labels.size()) + " labels and " +
@@ -56,6 +57,8 @@ public:
         for (const float l : labels)
             if (!(l >= 0 && l <= 1))
                 return error{errc::invalid_argument, "task_normalised_samples: expected labels of 0 to 1, got " + std::to_string(l)};
+        if (!std::all_of(rows.begin(), rows.end(), [](float x) { return std::isfinite(x); }))
+            return error{errc::invalid_argument, "task_normalised_samples: expected finite rows"};
         if (std::all_of(labels.begin(), labels.end(), [](float l) { return l == 0; })) return {};
         const auto first = equal_rows(rows, columns_);
         std::vector<float> best(labels.begin(), labels.end());

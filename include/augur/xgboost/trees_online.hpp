@@ -44,7 +44,7 @@ namespace augur::inline v0 {
 /// Trees that start untrained and are retrained from scratch on all records at each update; the tuner decides when to update (`train_first`,
 /// `train_growth`). Models `trainable_cost_model`.
 ///
-/// Score: mean -ln(seconds) of the task's records + prediction of the trees; 0 before the first training. A failure has the label of the slowest
+/// Score: mean -ln(seconds) of the task's records + prediction of the trees; 0, of any schedule, before the first training. A failure has the label of the slowest
 /// record of its task. A schedule without a feature row scores -infinity and is not a training sample.
 /// Threads: use an object from one thread at a time.
 template <schedule S, task Task, row_features_of<S, Task> F>

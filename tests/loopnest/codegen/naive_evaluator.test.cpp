@@ -109,6 +109,8 @@ TEST_CASE("naive evaluator: what does not fit is refused, and nothing outside is
     refused(body(ex::select(i, ex::constant(1), ex::constant(2))), {{1, 2, 3}, {}}, "not a float32 value");
     refused(body(ex::make(expr_op::add, {i})), {{1, 2, 3}, {}}, "wrong operands");
     refused(body(ex::make(expr_op::exp, {})), {{1, 2, 3}, {}}, "wrong operands");
+    refused(body(ex::make(expr_op::exp, {expr()})), {{1, 2, 3}, {}}, "without an operand");
+    refused(reading(ex::make(expr_op::floor_div, {i})), {{1, 2, 3}, {}}, "without an operand");
     refused(body(ex::axis(1)), {{1, 2, 3}, {}}, "axis");
     auto twice = body(ex::constant(1));
     twice.ops[1].id = 0;

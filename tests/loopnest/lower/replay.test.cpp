@@ -108,6 +108,49 @@ TEST_CASE("replay: a fault for each reason") {
     CHECK(fault_of(copy, R"([["SP", 1, 0, 64, [0], 1]])") == "bounds");                                               // a length that was not chosen
 }
 
+TEST_CASE("replay: a split that follows one from the outside splits from the inside, as in TVM") {
+    const auto dag = testing_dags::conv2d_nhwc_bias_relu(14, 14, 32, 48, 3, 1, 1);
+    const auto last = dag->ops.size() - 1, conv = dag->ops.size() - 4;
+    step_list list;
+    list.steps.push_back(split_step{std::int64_t(last), 3, 48, {2, 4, 2}, false});
+    list.steps.push_back(follow_split_step{std::int64_t(conv), 3, 0, 2});
+    const auto r = replay(dag, list);
+    REQUIRE(!r.fault);
+    const auto extents = [&](std::size_t s) {
+        std::vector<std::int64_t> out;
+        for (std::size_t i = 3; i < r.state.stages()[s].iters.size() && !r.state.stages()[s].var_of(i).reduce; ++i)
+            out.push_back(r.state.stages()[s].var_of(i).extent);
+        return out;
+    };
+    CHECK(extents(last) == std::vector<std::int64_t>{2, 4, 2, 3});
+    CHECK(extents(conv) == std::vector<std::int64_t>{3, 2, 8});
+}
+
+TEST_CASE("replay: rfactor leaves reduce axes that are not split before those of the split, as in TVM") {
+    const auto dag = testing_dags::conv2d_nhwc_bias_relu(14, 14, 32, 48, 3, 1, 1);
+    const auto conv = std::int64_t(dag->ops.size() - 4);
+    step_list list;
+    list.steps.push_back(split_step{conv, 6, 32, {4}, true}); // rc, behind ry and rx
+    list.steps.push_back(reorder_step{conv, {0, 1, 2, 3, 6, 4, 5, 7}});
+    list.steps.push_back(rfactor_step{conv, 7, 4});
+    const auto r = replay(dag, list);
+    REQUIRE_MESSAGE(!r.fault, r.why.detail);
+    std::vector<std::int64_t> extents;
+    for (const auto& axis : r.state.dag().ops[std::size_t(conv)].reduce_axes) extents.push_back(axis.extent);
+    CHECK(extents == std::vector<std::int64_t>{3, 3, 8});
+}
+
+TEST_CASE("replay: what a log may insert is bounded") {
+    const auto copies = [](std::size_t count, const std::string& scope) {
+        step_list list;
+        for (std::size_t i = 0; i < count; ++i) list.steps.push_back(cache_read_step{std::int64_t(i), scope, {std::int64_t(i) + 1}});
+        return replay(copy_of(64), list);
+    };
+    CHECK(!copies(500, "s").fault);
+    CHECK(copies(600, "s").fault);
+    CHECK(copies(2, std::string(3000, 's')).fault);
+}
+
 TEST_CASE("replay: a split that pads the layout of a constant is told, of the axes that index it alone") {
     const auto dag = testing_dags::matmul(20, 50, 30); // C(i, j) = sum of A(i, k) B(k, j); B is a constant
     const auto pads = [&](const std::string& steps) {

@@ -153,6 +153,7 @@ constexpr hostile zoo[] = {
     {"one_missing", "n = 999;", "", outcome::wrong_result, "element 999: got nan"},
     {"wrong_at_17", "for (int64_t i = 0; i < n; ++i) b[2][i] = b[0][i] * b[1][i] + (i == 17); return;", "", outcome::wrong_result, "element 17"},
     {"wrong_later", "static int calls; if (++calls > 2) { b[2][5] = 7; return; }", "", outcome::wrong_result, "element 5"},
+    {"nothing_later", "static int calls; if (++calls > 1) return;", "", outcome::wrong_result, "got nan"},
     {"one_too_many", "b[2][1000] = 1;", "", outcome::wrong_result, "outside buffer 2"},
     {"before_the_first", "b[2][-1] = 1;", "", outcome::wrong_result, "outside buffer 2"},
     {"far_too_many", "b[2][1024] = 1;", "", outcome::run_crash, "signal 11"},

@@ -33,10 +33,14 @@ TEST_CASE("work folder: private, and gone with its owner or with the next one") 
         REQUIRE(write_private_file(left + "/lock", ""));
         const timespec old[2] = {{1, 0}, {1, 0}};
         REQUIRE(::utimensat(AT_FDCWD, left.c_str(), old, 0) == 0);
+        const auto unlocked = path + "/augur-work-dead01"; // killed before it had a lock
+        REQUIRE(::mkdir(unlocked.c_str(), 0700) == 0);
+        REQUIRE(::utimensat(AT_FDCWD, unlocked.c_str(), old, 0) == 0);
         {
             const auto neighbour = work_folder::create(path);
             REQUIRE(neighbour);
             CHECK(::access(left.c_str(), F_OK) != 0);
+            CHECK(::access(unlocked.c_str(), F_OK) != 0);
             REQUIRE(::utimensat(AT_FDCWD, neighbour->path().c_str(), old, 0) == 0);
             const auto third = work_folder::create(path);
             REQUIRE(third);

@@ -66,6 +66,20 @@ TEST_CASE("activations: the derivative is the tangent of the value") {
     }
 }
 
+TEST_CASE("rectifier: NaN stays NaN, in vectors too") {
+    nn::matrix<float> x(2, 21), y(2, 21);
+    x.setConstant(-1);
+    x(0, 3) = x(1, 20) = std::nanf("");
+    nn::activate<nn::rectifier<float>, float>(x, y);
+    nn::matrix<double> z = x.cast<double>();
+    nn::activate<nn::rectifier<double>, double>(z, z);
+    for (nn::index i = 0; i < x.size(); ++i) {
+        CHECK(std::isnan(y.data()[i]) == std::isnan(x.data()[i]));
+        CHECK(std::isnan(z.data()[i]) == std::isnan(x.data()[i]));
+        if (!std::isnan(x.data()[i])) CHECK((y.data()[i] == 0 && z.data()[i] == 0));
+    }
+}
+
 TEST_CASE("sigmoid and tanh: far out, and for a number without its own tanh") {
     CHECK(nn::sigmoid(-800.0) == 0);
     CHECK(nn::sigmoid(800.0) == 1);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <augur/core/random_engine.hpp>
@@ -31,10 +32,13 @@ TEST_CASE("lambda_rank: independent double evaluation and the training code's fl
 
 TEST_CASE("lambda_rank: scores that are no numbers have a loss that is none, and no gradient") {
     nn::lambda_rank rank;
-    const std::vector<double> score{1, std::nan(""), 2, 0}, label{0, 1, 0.5, 0.25};
-    std::vector<double> gradient(score.size(), 7);
-    CHECK(std::isnan(rank(std::span<const double>(score), std::span<const double>(label), std::span<double>(gradient))));
-    CHECK(gradient == std::vector<double>(4, 0));
+    const std::vector<double> label{0, 1, 0.5, 0.25};
+    for (const double wrong : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+        const std::vector<double> score{1, wrong, 2, 0};
+        std::vector<double> gradient(score.size(), 7);
+        CHECK(std::isnan(rank(std::span<const double>(score), std::span<const double>(label), std::span<double>(gradient))));
+        CHECK(gradient == std::vector<double>(4, 0));
+    }
 }
 
 TEST_CASE("lambda_rank: PyTorch's gradients in double, clamps included") {
@@ -215,6 +219,13 @@ TEST_CASE("binary_cross_entropy: the definition, the derivative by central diffe
         up[i] += 1e-5;
         down[i] -= 1e-5;
         CHECK(std::abs((loss_at(up, unused) - loss_at(down, unused)) / 2e-5 - gradient[i]) < 1e-9);
+    }
+    using dual = nn::dual<double>; // the tangent of the loss is the derivative, at 0 too
+    for (const double x : {-1.0, 0.0, 1.0}) {
+        const std::vector<dual> at{dual(x, 1)}, one{dual(0.25)};
+        std::vector<dual> slopes(1);
+        const dual loss = nn::binary_cross_entropy(std::span<const dual>(at), std::span<const dual>(one), std::span<dual>(slopes));
+        CHECK(loss.tangent == doctest::Approx(slopes[0].value));
     }
     const std::vector<float> far{-1000, 1000}, wrong{1, 0};
     std::vector<float> slope(2);

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -244,6 +245,32 @@ TEST_CASE("loop nest: long nests are looked at in parts, and come out alike") {
     }
 }
 
+TEST_CASE("loop nest: an element that stays in a register, and many loops of two, end in time") {
+    loop_nest_builder sum;
+    sum.buffer(4);
+    sum.begin_loop(std::int64_t{1} << 40U, serial);
+    nest_statement s;
+    const auto old = s.load({0, f32, 0, {}});
+    s.store({0, f32, 0, {}}, s.add(instruction_class::fmul, f32, {old, old}));
+    sum.statement(s);
+    sum.end_loop();
+    CHECK(features(sum).functions.size() == 1);
+    loop_nest_builder deep;
+    deep.buffer(std::int64_t{4} << 36U);
+    nest_statement read;
+    nest_access a{0, f32, 0, {}};
+    for (std::uint32_t i = 0; i < 36; ++i) {
+        deep.begin_loop(2, serial);
+        a.digits.push_back({i, std::int64_t{1} << i});
+    }
+    read.load(a);
+    deep.statement(read);
+    for (int i = 0; i < 36; ++i) deep.end_loop();
+    nest_options few;
+    few.accesses = 1U << 14U;
+    CHECK(static_cast<double>(features(deep, few).functions[0].memory[0].own.total()) == doctest::Approx(0x1p36).epsilon(0.01));
+}
+
 TEST_CASE("loop nest: what is none is refused") {
     const auto code = [](const loop_nest_builder& n) {
         const auto p = features_of_nest(n);
@@ -278,6 +305,18 @@ TEST_CASE("loop nest: what is none is refused") {
     CHECK(with(4, 16, [](auto& s) { s.operations[1].operands[0] = 1; }) == errc::invalid_argument);
     CHECK(with(4, 16, [](auto& s) { s.operations[0].access = 7; }) == errc::invalid_argument);
     CHECK(with(4, 16, [](auto& s) { s.operations[1].operands[0] = nest_operation::none; }) == errc::invalid_argument);
+    CHECK(with(4, 16, [](auto& s) { s.accesses[0].offset = std::numeric_limits<std::int64_t>::max() / 2; }) == errc::limit);
+    CHECK(with(4, 16, [](auto& s) { s.accesses[0].digits[0].stride = std::numeric_limits<std::int64_t>::min(); }) == errc::limit);
+    const auto deep = [](int depth, std::int64_t extent) {
+        loop_nest_builder n;
+        for (int i = 0; i < depth; ++i) n.begin_loop(extent, serial);
+        for (int i = 0; i < depth; ++i) n.end_loop();
+        return n;
+    };
+    CHECK(code(deep(61, 1)) == errc::limit);
+    CHECK(code(deep(60, 1)) == errc{});
+    CHECK(code(deep(54, 2)) == errc::limit);
+    CHECK(code(deep(2, 1 << 26)) == errc{}); // without accesses it is not followed
     nest_options lines;
     lines.line_bytes = 32;
     CHECK_FALSE(features_of_nest(product(4, 32, 4, 4, 2, 16), lines));

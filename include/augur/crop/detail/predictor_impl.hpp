@@ -292,7 +292,8 @@ inline result<prediction> predictor::predict(const program_features& p, int thre
             for (const auto& i : b.code.values()) out.unknown += i.op == instruction_class::unknown ? 1U : 0U;
         auto& share = out.functions.emplace_back(empty_share(f, levels));
         if (f.count == 0) continue;
-        const auto memory = detail::memory_costs_of(machine_, options_, f.memory.empty() ? p.memory : f.memory, out.threads);
+        const int together = f.parallel ? out.threads : 1; // that share caches and bandwidth
+        const auto memory = detail::memory_costs_of(machine_, options_, f.memory.empty() ? p.memory : f.memory, together);
         if (!memory) return error{memory.error().code, "crop: function '" + f.name.substr(0, 80) + "': " + memory.error().detail};
         // Eq. 3 scales all counts of a function by the same factor.
         const double part = effective_count(f.count, 1, out.threads, f.parallel, f.launches) / static_cast<double>(f.count);

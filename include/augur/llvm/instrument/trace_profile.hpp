@@ -33,7 +33,8 @@ namespace augur::inline v0::detail {
 class trace_profile {
 public:
     trace_profile(const trace_options& o, std::uint64_t exact)
-        : options_(o), left_(exact), last_(o.rate < 1 ? static_cast<std::uint64_t>(o.rate * 0x1p64) - 1 : ~std::uint64_t{0}), seed_(mix64(o.seed)) {
+        : options_(o), left_(exact), last_(o.rate < 1 ? static_cast<std::uint64_t>((std::max)(o.rate * 0x1p64, 1.0)) - 1 : ~std::uint64_t{0}),
+          seed_(mix64(o.seed)) {
         for (const auto n : o.sets) {
             sets_.push_back(*associativity_stream::create(n, associativity_stream::deepest, o.line_bytes));
             no_sets_.push_back(sets_.back().profile());

@@ -136,8 +136,10 @@ inline result<std::vector<::llvm::Value*>> plain_arguments(::llvm::IRBuilder<>& 
             if (value == nullptr && !tvm) return refuse(number, "expected an integer in ir_options.arguments, got none");
             arguments.push_back(ir::ConstantInt::getSigned(t, value != nullptr ? *value : 0));
         } else if (t->isFloatingPointTy()) {
-            const auto* const value = given != nullptr ? std::get_if<double>(given) : nullptr;
-            arguments.push_back(ir::ConstantFP::get(t, value != nullptr ? *value : 1.0));
+            if (given != nullptr && std::holds_alternative<ir_buffer>(*given)) return refuse(number, "expected a number, got a buffer");
+            const auto* const real = given != nullptr ? std::get_if<double>(given) : nullptr;
+            const auto* const whole = given != nullptr ? std::get_if<std::int64_t>(given) : nullptr;
+            arguments.push_back(ir::ConstantFP::get(t, real != nullptr ? *real : whole != nullptr ? static_cast<double>(*whole) : 1.0));
         } else {
             return refuse(number, "expected a parameter of pointer, integer or floating-point type");
         }

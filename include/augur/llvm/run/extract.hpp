@@ -204,7 +204,7 @@ inline void settle_counts(ir_function& f, const ir_counters& c, const std::vecto
     }
 }
 
-/// Sets the lengths of memory intrinsics to their averages in the run.
+/// Sets the lengths of memory intrinsics to their averages in the run, 64 KiB at most.
 inline void set_copy_lengths(ir_function& f, const ir_counters& c, const std::vector<std::uint64_t>& counters) {
     for (std::size_t i = 0; i < f.copies.size(); ++i) {
         auto& block = f.blocks[f.copies[i].block];

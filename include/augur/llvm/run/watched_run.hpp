@@ -88,7 +88,7 @@ public:
         const auto part = part_of(address), outer_part = part_;
         if (part > 0 && !muted_) ++parts_[part - 1].launches;
         if (current_ == nullptr) part_ = part;
-        const auto outer = std::exchange(found_, 0U);
+        const auto outer = std::exchange(trip_count(), std::uint64_t{0});
         const auto outer_instance = instance();
         if (options_.threads == 1 || current_ != nullptr || muted_) { // a nested region runs on one thread
             for (std::uint64_t i = 0; i < (count > 0 ? count : instances()); ++i) {
@@ -100,12 +100,12 @@ public:
             deal(body, count);
         }
         flush();
-        found_ = outer;
+        trip_count() = outer;
         set_instance(outer_instance);
         if (current_ == nullptr) part_ = outer_part;
     }
     /// Reports the trip count of a loop in the region. The number of instances is the largest trip count.
-    void found(std::uint64_t iterations) { found_ = (std::max)(found_, (std::max)(iterations, std::uint64_t{1})); }
+    void found(std::uint64_t iterations) { trip_count() = (std::max)({trip_count(), iterations, std::uint64_t{1}}); }
     [[nodiscard]] std::uint64_t instance() const noexcept { return current_ != nullptr ? current_->instance : instance_; }
     [[nodiscard]] std::uint64_t extent_of(std::uint64_t address) const {
         const auto p = part_of(address);
@@ -165,13 +165,15 @@ private:
         std::function<void()> work;
         std::vector<std::uint64_t> lines;
         std::uint64_t* next = nullptr;
-        std::uint64_t instance = 0;
+        std::uint64_t instance = 0, found = 0;
         std::uint64_t stack = 0;
         std::vector<char> signal_stack = std::vector<char>(65536);
         bool done = false;
     };
 
     void set_instance(std::uint64_t i) noexcept { (current_ != nullptr ? current_->instance : instance_) = i; }
+    /// The largest trip count of the region that runs here; of each lane its own, as lanes take turns inside nested regions.
+    [[nodiscard]] std::uint64_t& trip_count() noexcept { return current_ != nullptr ? current_->found : found_; }
     static void use(std::vector<std::uint64_t>& lines) { cell = {lines.data(), lines.data() + buffer_lines}; }
     void put(std::uint64_t line) {
         if (cell.next > cell.limit) flush();
@@ -183,7 +185,7 @@ private:
             if (parts_[i].address == address) return i + 1;
         return 0;
     }
-    [[nodiscard]] std::uint64_t instances() const noexcept { return found_ > 0 ? found_ : static_cast<std::uint64_t>(options_.threads); }
+    [[nodiscard]] std::uint64_t instances() noexcept { return trip_count() > 0 ? trip_count() : static_cast<std::uint64_t>(options_.threads); }
 
     /// Feeds the traced lines to the profiles. In a thread of a parallel region it lets the next thread run; `deal` then feeds the lines of all
     /// threads.

@@ -150,7 +150,7 @@ public:
         return std::any_of(a.terms.begin(), a.terms.end(), [&](const auto& p) { return depends(p.first, varies); });
     }
 
-    /// `a` with every loop t replaced by the affine `with(t)`; `value(t)` keeps the loop.
+    /// `a` with every loop t replaced by the affine `replacement(t)`; `value(t)` keeps the loop.
     template <class F>
     affine substitute(const affine& a, const F& replacement) {
         affine out(a.constant);

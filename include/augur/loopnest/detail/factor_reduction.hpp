@@ -93,11 +93,12 @@ inline result<factored_reduction> factor_reduction(const operation& op, const st
             partial.axes.push_back(op.axes[a]);
         }
     }
-    for (const auto& iter : s.iters) {
-        if (!s.vars[iter.var].reduce || iter.var == factored) continue;
-        loops[iter.var] = ex::axis(static_cast<std::int64_t>(partial.axis_count()));
-        partial.reduce_axes.push_back({s.vars[iter.var].name, s.vars[iter.var].extent});
-    }
+    for (const bool whole : {true, false}) // axes that are not split come first, as in TVM
+        for (const auto& iter : s.iters) {
+            if (!s.vars[iter.var].reduce || iter.var == factored || (iter.var < op.axis_count()) != whole) continue;
+            loops[iter.var] = ex::axis(static_cast<std::int64_t>(partial.axis_count()));
+            partial.reduce_axes.push_back({s.vars[iter.var].name, s.vars[iter.var].extent});
+        }
     auto axes = invert_relations(s, std::move(loops));
     if (!axes) return axes.error();
     partial.body = substitute_axes(op.body, axes->value);

@@ -148,9 +148,11 @@ static int start_threads(int n) {
     const int pin = 0;
 #endif
     pool.spin = pin ? 2000 : 1; // a spinning thread must not occupy the processor of a working one
+    pthread_attr_t stack; // the default is the environment's, from 128 KiB up
+    if (pthread_attr_init(&stack) != 0 || pthread_attr_setstacksize(&stack, (size_t)8 << 20) != 0) return -1;
     for (int t = 1; t < n; ++t) {
         pthread_t id;
-        if (pthread_create(&id, NULL, thread_main, (void *)(intptr_t)t) != 0) return -1;
+        if (pthread_create(&id, &stack, thread_main, (void *)(intptr_t)t) != 0) return -1;
 #ifdef __linux__
         if (pin) {
             CPU_ZERO(&one);

@@ -315,9 +315,14 @@ static _Noreturn void work(const char *bytes, size_t length) {
     double timed = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     compare(&j, b, want);
     if (j.dump) write_reference(reference, &j, b);
-    if (j.repeats > 0) {
+    if (j.dump && out.first > 0.5) { // a long one runs once
+        out.seconds[0] = out.first;
+        out.calls = out.repeats = 1;
+    } else if (j.repeats > 0) {
+        for (int i = 0; i < j.buffers; ++i)
+            if (b[i].role == role_output) poison(&b[i]); // else a candidate that writes nothing after its first call would be right
         timed += time_repeats(&j, c.run, data, trash);
-        compare(&j, b, want); // detects data races and sums that are not reset
+        compare(&j, b, want); // detects data races and sums that are not reset, too
     }
     out.timed_cpu = timed;
     done(fine);

@@ -177,6 +177,7 @@ public:
             if (op.placeholder()) continue;
             if ((op.combine == reducer::none) != op.reduce_axes.empty())
                 return error{errc::shape_mismatch, op.name + ": expected reduce axes and a reducer, or neither"};
+            if (!is_whole(op.body)) return error{errc::shape_mismatch, op.name + ": an expression without an operand that it needs"};
             std::string problem;
             walk(op.body, [&](const expr_node& n) {
                 if (n.op == expr_op::axis && (n.integer < 0 || static_cast<std::size_t>(n.integer) >= op.axis_count()))
@@ -196,6 +197,12 @@ public:
         }
         if (ops.empty() || ops.back().placeholder()) return error{errc::shape_mismatch, "a kernel must end with a computed tensor"};
         return {};
+    }
+
+    /// Whether no operand of an expression is empty, and a division has two.
+    [[nodiscard]] static bool is_whole(const expr& e) {
+        if (!e || ((e->op == expr_op::floor_div || e->op == expr_op::floor_mod) && e->operands.size() != 2)) return false;
+        return std::all_of(e->operands.begin(), e->operands.end(), is_whole);
     }
 
     /// Cache write (CHW): inserts at `index` a stage `<name>.<scope>` that computes the values; the tensor itself becomes a copy of it, at index+1.

@@ -310,7 +310,7 @@ private:
 } // namespace detail
 
 /// Infers the bounds of every stage of `s`.   Errors: illegal_schedule, with the stage and the reason; it includes `max_stage_iterations`.
-/// Cost: linear in loops times reads.
+/// Cost: quadratic in stages, else linear in loops times reads.
 [[nodiscard]] inline result<bounded_state> bound(const loop_state& s) { return detail::bound_inference(s).run(); }
 
 /// Sets the extents of all loop variables of `s` (Ansor: InferBound).

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/loopnest/detail/expr_types.hpp>
 #include <augur/loopnest/lower/lower.hpp>
 
 namespace augur::inline v0::loopnest {
@@ -79,7 +80,7 @@ private:
     float value(const lowered_expr& e, const float* result = nullptr) {
         const auto at = [&](std::size_t i) { return value(e.operands[i], result); };
         switch (e.op) {
-        case expr_op::constant: return static_cast<float>(e.value);
+        case expr_op::constant: return detail::as_float(e.value);
         case expr_op::axis: return static_cast<float>(eval(e.index));
         case expr_op::read: {
             const auto* p = e.buffer == lowered_nest::result_buffer ? result : element(e.buffer, e.index);

@@ -236,7 +236,7 @@ private:
     }
 
     /// The flat offset of the element `index` of operation `at`.
-    std::optional<affine> offset(std::size_t at, const std::vector<affine>& index) {
+    affine offset(std::size_t at, const std::vector<affine>& index) {
         const auto& ops = state_.dag().ops;
         affine flat;
         if (!layout_[at].pieces.empty()) {
@@ -277,10 +277,8 @@ private:
                 if (!v) return std::nullopt;
                 index.push_back(std::move(*v));
             }
-            const auto flat = offset(at, index);
-            if (!flat) return std::nullopt;
             out.buffer = buffer_of_[at];
-            out.index = *flat;
+            out.index = offset(at, index);
             return out;
         }
         case expr_op::less:
@@ -374,11 +372,10 @@ private:
             guard(axes[a]);
         }
         std::vector<affine> index(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(op.axes.size()));
-        const auto flat = offset(i, index);
         auto value = lower(bounds_.bodies[i], axes);
-        if (!flat || !value) return refused("an index is not affine in the loops");
+        if (!value) return refused("an index is not affine in the loops");
         n.buffer = buffer_of_[i];
-        n.index = *flat;
+        n.index = offset(i, index);
         n.value = std::move(*value);
         out_.nests.push_back(std::move(n));
         return {};

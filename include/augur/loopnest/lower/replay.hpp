@@ -53,7 +53,7 @@ struct replay_verdict {
     /// TVM's check of packed weights refuses such a schedule, here it runs.
     bool padded_layout = false;
     /// Largest value, over all splits, of (extent of the loop rounded up to a multiple of the product of the lengths) / extent; 1: all lengths divide.
-    /// A loop itself runs no longer than the extent, as in TVM.
+    /// A loop itself runs no longer than the extent, as in TVM; one that rfactor made an axis keeps its length.
     double padded_ratio = 1;
     friend bool operator==(const replay_verdict&, const replay_verdict&) = default;
 };

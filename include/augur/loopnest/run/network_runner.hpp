@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
 #include <augur/core/printable.hpp>
@@ -127,6 +129,7 @@ public:
             const auto ran = runner_->programs().make_expected_outputs(whole->program, right_.allowed);
             if (!ran) return ran.error();
             const auto outputs = program_runner::read_reference(*ran);
+            ::unlink(ran->path.c_str()); // the work folder lives as long as the runner
             if (!outputs) return outputs.error();
             const auto& times = outputs->back();
             for (std::size_t r = warm; r < static_cast<std::size_t>(runs); ++r)
@@ -208,6 +211,7 @@ public:
         const auto made = runner_->programs().make_expected_outputs(job);
         if (!made) return made.error();
         auto read = program_runner::read_reference(*made);
+        ::unlink(made->path.c_str());
         if (!read) return read.error();
         std::vector<std::vector<float>> out;
         for (const auto c : p.constants) out.push_back(std::move((*read)[place[c]]));

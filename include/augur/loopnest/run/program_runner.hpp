@@ -48,7 +48,8 @@ namespace augur::inline v0::loopnest {
 /// Batches     several programs share one translation unit (half the CPU time per program). If a batch fails, its programs are compiled one by
 ///             one, which identifies the faulty program
 /// Protocol    inputs are filled by `program_input_value`, outputs and scratch with NaN; packing is timed separately; the first call is checked
-///             against the reference; then come warm-up calls, repeats of at least `min_repeat_seconds`, and a second check
+///             against the reference; outputs are filled with NaN again; then come warm-up calls (`timing_options::warmups`), repeats of at
+///             least `min_repeat_seconds`, and a second check
 /// Isolation   docs/isolation.md: protects from accidents, not from malicious code
 /// Threads     move-only; one call at a time
 class program_runner {
@@ -89,7 +90,7 @@ public:
     }
     [[nodiscard]] const compiler& used_compiler() const noexcept { return compiler_; }
 
-    /// Runs a trusted program of the task once, with a time limit of at least 120 s, and stores its outputs.
+    /// Runs a trusted program of the task once (a short one twice), with a time limit of at least 120 s, and stores its outputs.
     ///
     /// @return errors: invalid_argument (it does not compile, run or fit into memory, with the reason), io (the runner failed, e.g. a full disk), interrupted
     result<expected_outputs> make_expected_outputs(const generated_program& trusted, tolerance allowed = {}) {

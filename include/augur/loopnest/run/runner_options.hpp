@@ -18,7 +18,8 @@ namespace augur::inline v0::loopnest {
 struct timing_options {
     int repeats = 9;                  ///< latencies per candidate, 1 to 64
     double min_repeat_seconds = 0.01; ///< duration of one repeat; its latency is the mean of its calls
-    int warmups = 1;                  ///< least number of untimed calls after the checked first call; short kernels get more, up to 2 ms; 0: none
+    int warmups = 1;                  ///< least number of untimed calls, if the first one is shorter than a repeat or seems slow; short kernels get
+                                      ///< more, up to 2 ms; 0: none
     double enough_seconds = 1;        ///< no repeat is started after the repeats have taken this time
     double cutoff = 4;                ///< a candidate slower than the best one by this factor gets one short repeat
     std::int64_t flush_bytes = 0;     ///< bytes written before each call to flush the caches; 0: caches stay warm

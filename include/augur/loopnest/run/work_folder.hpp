@@ -86,8 +86,10 @@ private:
             if (::lstat(path.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != ::geteuid()) continue;
             // A newer folder may not be locked yet: it may be between mkdtemp and the lock.
             if (std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()) - s.st_mtime < 10) continue;
-            const auto lock = file_descriptor::open((path + "/lock").c_str(), O_RDWR | O_NOFOLLOW);
-            if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) dead.push_back(path);
+            const std::string name = path + "/lock";
+            const auto lock = file_descriptor::open(name.c_str(), O_RDWR | O_NOFOLLOW);
+            const bool none = !lock && ::access(name.c_str(), F_OK) != 0 && errno == ENOENT; // killed while it was made or removed
+            if (none || (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0)) dead.push_back(path);
         }
         for (const auto& path : dead) std::filesystem::remove_all(path, bad);
     }

@@ -338,7 +338,7 @@ private:
         std::size_t most = 0;
         std::size_t preferred = 0;
         std::int64_t degree = 1;
-        const auto enough = tree_->options.num_cores * 16;
+        const auto enough = (std::min)(tree_->options.num_cores, std::int64_t{1} << 40U) * 16;
         for (std::size_t i = 0; i < st.iters.size(); ++i) {
             const auto& v = st.var_of(i);
             if (v.reduce || st.iters[i].annotation != loop_annotation::none) break;

@@ -60,7 +60,8 @@ struct stage {
 
 // Limits of a stage. Steps come from logs, and alternating splits and fusions would otherwise use unbounded memory.
 inline constexpr std::size_t max_stage_loops = 512;      ///< largest number of loops of one stage at any time
-inline constexpr std::size_t max_loop_name = 4096;       ///< largest loop name in bytes; each split and fusion makes the name longer
+inline constexpr std::size_t max_loop_name = 4096;       ///< largest name of a loop or stage in bytes; each split, fusion and copy makes it longer
+inline constexpr std::size_t max_operations = 512;       ///< of a DAG with the stages that steps insert
 inline constexpr std::int64_t max_rfactor_overshoot = 4; ///< rfactor: the split may make at most this multiple of the loop's iterations,
 inline constexpr std::int64_t rfactor_free_steps = 1024; ///< plus this number of iterations
 

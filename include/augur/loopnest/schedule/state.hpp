@@ -247,7 +247,7 @@ private:
         std::int64_t rest = 1;
         for (std::size_t k = at(x.parts) - 1; k < from->lengths.size(); ++k) rest *= from->lengths[k];
         lengths.push_back(rest);
-        return split(x.stage, x.iter, lengths, from->inner_to_outer);
+        return split(x.stage, x.iter, lengths, true); // as TVM, whatever the direction of the source
     }
 
     result<void> run(const follow_fused_split_step& x) {
@@ -317,6 +317,14 @@ private:
         return stages_[s].relations.empty() && stages_[s].placement == stage::place::root && !has_attached(s);
     }
 
+    /// Steps come from logs: each inserted stage copies the DAG, and names grow with chains of copies.
+    [[nodiscard]] result<void> check_insertion(std::size_t index, std::string_view suffix) const {
+        if (dag_->ops.size() >= max_operations) return refused("more than " + std::to_string(max_operations) + " stages");
+        if (dag_->ops[index].name.size() + suffix.size() + 1 > max_loop_name)
+            return refused("a name beyond " + std::to_string(max_loop_name) + " bytes");
+        return {};
+    }
+
     result<void> run(const cache_read_step& x) {
         if (!in_range(x.stage, stages_.size())) return refused("stage " + std::to_string(x.stage) + " of " + std::to_string(stages_.size()));
         const auto consumers = dag_->consumers(at(x.stage));
@@ -327,6 +335,7 @@ private:
             readers.push_back(at(r));
         }
         if (readers.empty()) return refused("no stage reads the copy");
+        if (auto fits = check_insertion(at(x.stage), x.scope); !fits) return fits;
         auto dag = std::make_shared<compute_dag>(*dag_);
         dag->cache_read(at(x.stage), x.scope, readers);
         dag_ = std::move(dag);
@@ -336,7 +345,8 @@ private:
 
     result<void> run(const cache_write_step& x) {
         if (auto valid = check_stage(x.stage); !valid) return valid;
-        if (!untouched(at(x.stage))) return refused("cache_write must come before every other step on its stage");
+        if (!untouched(at(x.stage))) return refused("cache_write must come before every split, fusion and placement of its stage");
+        if (auto fits = check_insertion(at(x.stage), x.scope); !fits) return fits;
         auto dag = std::make_shared<compute_dag>(*dag_);
         dag->cache_write(at(x.stage), x.scope);
         dag_ = std::move(dag);
@@ -351,6 +361,7 @@ private:
         const auto& s = stages_[index];
         const auto& op = dag_->ops[index];
         if (op.combine == reducer::none) return refused("rfactor: the stage is not a reduction");
+        if (auto fits = check_insertion(index, "rf"); !fits) return fits;
         if (s.placement != stage::place::root || has_attached(index)) return refused("rfactor needs a root stage with nothing attached");
         const auto factored = s.iters[at(x.iter)].var;
         if (!s.vars[factored].reduce || s.vars[factored].space) return refused("rfactor: the loop is not a reduce loop");

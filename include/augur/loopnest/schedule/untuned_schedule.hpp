@@ -43,7 +43,8 @@ public:
     [[nodiscard]] std::vector<std::uint64_t> run() {
         for (std::size_t first = 0; first < plan_.splits.size();) {
             auto last = first;
-            while (last < plan_.splits.size() && split(last).stage == split(first).stage) ++last;
+            while (last < plan_.splits.size() && plan_.splits[last].stage == plan_.splits[first].stage)
+                ++last; // a step's number may name another stage
             stage_tiles(first, last);
             first = last;
         }
@@ -134,7 +135,7 @@ private:
             return n;
         };
         auto rows = copy_rows;
-        while (rows > most_rows && tiles(rows) < 4 * cores_) rows /= 2;
+        while (rows > most_rows && tiles(rows) / 4 < cores_) rows /= 2;
         return rows;
     }
 

@@ -4,7 +4,7 @@
 
 /// @file
 /// Elementwise float kernels, vectorised at run time independent of the compiler flags. No element depends on another, so only the results of `adam`,
-/// `square_sum`, products and `layer_norm` may differ between instruction sets, by rounding.
+/// GELU, products and `layer_norm` may differ between instruction sets, by rounding.
 
 #include <cmath>
 #include <cstddef>

@@ -172,7 +172,7 @@ AUGUR_NN_KERNEL(void, row_maxima, AUGUR_NN_ROW_MAXIMA, (row_source x, const std:
 
 // sum of x[i] y[i], in 16 chains
 #define AUGUR_NN_DOT(LANES)                                                                                                                          \
-    typedef float lanes __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                                   \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
     constexpr std::ptrdiff_t chains = 16, vectors = chains / (LANES);                                                                                \
     lanes sums[vectors] = {};                                                                                                                        \
     std::ptrdiff_t i = 0;                                                                                                                            \
@@ -189,7 +189,7 @@ AUGUR_NN_KERNEL(float, dot, AUGUR_NN_DOT, (const float* x, const float* y, std::
 
 // is no element a NaN or an infinity?
 #define AUGUR_NN_ALL_FINITE(LANES)                                                                                                                   \
-    typedef float lanes __attribute__((vector_size((LANES) * sizeof(float)), aligned(alignof(float)), may_alias));                                   \
+    AUGUR_NN_LANES(LANES);                                                                                                                           \
     lanes zeros = {}; /* or NaN: infinity times 0 is one, too */                                                                                     \
     std::ptrdiff_t i = 0;                                                                                                                            \
     for (; i + (LANES) <= n; i += (LANES)) zeros += AUGUR_NN_READ(x + i) * 0.0F;                                                                     \

@@ -5,6 +5,7 @@
 /// @file
 /// Activation functions (sigmoid, tanh, GELU, ReLU) and their derivatives.
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 
@@ -82,10 +83,10 @@ struct gelu_tanh {
     }
 };
 
-/// Rectified linear unit; its derivative at 0 is 0.
+/// Rectified linear unit; its derivative at 0 is 0. NaN stays NaN, so that an invalid score is detected.
 template <scalar S>
 struct rectifier {
-    static S value(const S& x) { return x > S(0) ? x : S(0); }
+    static S value(const S& x) { return x <= S(0) ? S(0) : x; }
     static S derivative(const S& x) { return x > S(0) ? S(1) : S(0); }
 };
 
@@ -108,7 +109,10 @@ void activate(in<S> x, out<S> y) {
         const S* const from = x.data() + t * x.outerStride();
         S* const to = y.data() + t * y.outerStride();
         if constexpr (std::same_as<F, gelu_tanh<float>>) kernels::gelu(from, to, x.cols());
-        else if constexpr (std::same_as<F, rectifier<S>>) detail::rectify(from, from, to, x.cols());
+        else if constexpr (std::same_as<F, rectifier<float>>) {
+            if (from != to) std::copy_n(from, x.cols(), to);
+            kernels::relu(to, x.cols());
+        } else if constexpr (std::same_as<F, rectifier<dual<float>>>) detail::rectify(from, from, to, x.cols()); // NaN becomes 0
         else
             for (index i = 0; i < x.cols(); ++i) to[i] = F::value(from[i]);
     }

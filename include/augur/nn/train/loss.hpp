@@ -57,7 +57,7 @@ S binary_cross_entropy(std::span<const S> logit, std::span<const S> label, std::
     const S share = logit.empty() ? S(0) : S(1) / S(static_cast<double>(logit.size()));
     for (std::size_t i = 0; i < logit.size(); ++i) {
         // ln(1 + e^x) - y x, without overflow for large |x|
-        loss += ((logit[i] > S(0) ? logit[i] : S(0)) + log(S(1) + exp(-abs(logit[i]))) - label[i] * logit[i]) * share;
+        loss += ((logit[i] < S(0) ? S(0) : logit[i]) + log(S(1) + exp(-abs(logit[i]))) - label[i] * logit[i]) * share;
         gradient[i] = (sigmoid<S>(logit[i]) - label[i]) * share;
     }
     return loss;
@@ -117,7 +117,7 @@ double lambda_rank::operator()(std::span<const S> score, std::span<const S> labe
     constexpr double eps = 1e-10;
     constexpr auto lanes = static_cast<std::size_t>(kernels::lambda_lanes);
     const std::size_t n = score.size(), padded = (n + lanes - 1) / lanes * lanes;
-    if (std::any_of(score.begin(), score.end(), [](const S& s) { return !(s == s); })) { // no order; the trainer sees the loss
+    if (std::any_of(score.begin(), score.end(), [](const S& s) { return !(s - s == S(0)); })) { // NaN or infinite: the trainer sees the loss
         std::fill(gradient.begin(), gradient.end(), S(0));
         return std::numeric_limits<double>::quiet_NaN();
     }

@@ -116,7 +116,7 @@ public:
         steps_ = steps;
     }
 
-    /// Updates the model by one step. No allocation.
+    /// Updates the model by one step. Allocates nothing but long names of parts.
     void step(M& model, const M& gradient) {
         step(model, gradient, [](std::string_view) { return true; });
     }

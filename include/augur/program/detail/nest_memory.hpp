@@ -54,7 +54,8 @@ public:
 
     /// The reuse profile of the trace.
     /// @param sizes   bytes of each buffer
-    /// @param most    limit of followed accesses; about twice as many where loops are sampled
+    /// @param most    limit of followed accesses; about twice as many where loops are sampled, at most 64 times as many in
+    ///                nests of many short loops
     /// @param warm    the same nest has run before: a cold access reuses the line of the previous run
     /// @param sets    set counts of the associativity profiles to compute
     /// @param by_set  receives these profiles, if the whole trace was followed
@@ -198,6 +199,7 @@ private:
     void all(std::size_t from, std::size_t to, std::size_t depth) {
         for (auto i = from; i < to; i = items_[i].end) {
             auto& x = items_[i];
+            if (x.cost == 0) continue; // no access in it
             if (x.type == kind::touch) {
                 follow(accesses_[x.access]);
             } else if (x.type == kind::maybe) {
@@ -215,6 +217,9 @@ private:
         weight_ = weight;
     }
 
+    /// Whether the first iteration of a loop stands for all, because the loop may follow far fewer accesses than one has: else many short loops multiply.
+    static bool alone(const item& x, double part) { return part < 64 && x.cost > 4096; }
+
     /// Follows items up to about `most` accesses, sampling long loops. Each access counts `weight` times.
     void run(std::size_t from, std::size_t to, std::size_t depth, double weight, double most) {
         const double wanted = cost(from, to);
@@ -228,7 +233,7 @@ private:
                 follow(accesses_[x.access]);
             } else if (x.type == kind::maybe) {
                 run(i + 1, x.end, depth, weight * x.share, part);
-            } else if (x.extent <= 2) {
+            } else if (x.extent <= 2 && !alone(x, part)) {
                 for (values_[depth] = 0; values_[depth] < x.extent; ++values_[depth]) run(i + 1, x.end, depth + 1, weight, part / 2);
                 values_[depth] = 0;
             } else {
@@ -236,12 +241,13 @@ private:
                 flush();
                 const double left_out = x.cost / (std::max)(1.0, (std::min)(x.cost, followed(i + 1, x.end, part / 2)));
                 const std::size_t outer_levels = levels_.size();
-                for (const std::int64_t round : {0, 1}) {
+                const bool first = alone(x, part);
+                for (std::int64_t round = 0; round < (first ? 1 : 2); ++round) {
                     flush();
                     levels_.resize(outer_levels);
                     levels_.push_back({0, left_out});
                     values_[depth] = round;
-                    run(i + 1, x.end, depth + 1, round == 0 ? weight : weight * static_cast<double>(x.extent - 1), part / 2);
+                    run(i + 1, x.end, depth + 1, weight * static_cast<double>(first ? x.extent : round == 0 ? 1 : x.extent - 1), part / 2);
                     flush();
                 }
                 levels_.resize(outer_levels);
@@ -259,7 +265,7 @@ private:
             const double part = most * x.cost * static_cast<double>(x.extent) / wanted;
             if (x.type == kind::touch) sum += x.cost;
             else if (x.type == kind::maybe) sum += followed(i + 1, x.end, part);
-            else sum += 2 * followed(i + 1, x.end, part / 2);
+            else sum += (alone(x, part) ? 1 : 2) * followed(i + 1, x.end, part / 2);
         }
         return sum;
     }

@@ -11,6 +11,7 @@
 /// ```
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,21 +35,26 @@ namespace augur::inline v0 {
             return error{errc::invalid_argument,
                          "loop nest: buffer " + std::to_string(b) + " has " + std::to_string(nest.buffers()[b]) + " bytes, expected 1 to 2^46"};
     constexpr double most = 0x1p53; // features_limits::count
-    for (const auto& n : nest.nodes()) {
-        if (n.is_loop() && (n.extent < 1 || n.extent > std::int64_t{1} << 40U))
+    const auto& nodes = nest.nodes();
+    std::vector<std::size_t> depths(nodes.size(), 0); // loops of a node, itself included; a parent stands before its children
+    std::vector<double> counts(nodes.size(), 1.0);    // iterations of all of them
+    for (std::size_t i = 1; i < nodes.size(); ++i) {
+        const auto& n = nodes[i];
+        depths[i] = depths[n.parent];
+        counts[i] = counts[n.parent];
+        if (!n.is_loop()) continue;
+        if (n.extent < 1 || n.extent > std::int64_t{1} << 40U)
             return error{errc::invalid_argument, "loop nest: a loop of " + std::to_string(n.extent) + " iterations, expected 1 to 2^40"};
+        if (++depths[i] > 60) return error{errc::limit, "loop nest: a loop in 60 others"};
+        if ((counts[i] *= static_cast<double>(n.extent)) > most) return error{errc::limit, "loop nest: a loop that runs more than 2^53 times"};
+    }
+    for (const auto& n : nodes) {
         if (n.is_loop()) continue;
         std::vector<std::int64_t> extents;
-        double count = 1;
-        for (auto at = n.parent; at != 0; at = nest.nodes()[at].parent) {
-            extents.insert(extents.begin(), nest.nodes()[at].extent);
-            count *= static_cast<double>(extents.front());
-        }
+        for (auto at = n.parent; at != 0; at = nodes[at].parent) extents.insert(extents.begin(), nodes[at].extent);
         const auto refuse = [&](errc code, const std::string& text) {
             return error{code, "loop nest: statement " + std::to_string(n.statement) + ": " + text};
         };
-        if (extents.size() > 60) return refuse(errc::limit, "in more than 60 loops");
-        if (count > most) return refuse(errc::limit, "runs more than 2^53 times");
         const auto& s = nest.statements()[n.statement];
         if (!(s.share >= 0 && s.share <= 1)) return refuse(errc::invalid_argument, "share: expected 0 to 1");
         for (std::size_t i = 0; i < s.operations.size(); ++i) {
@@ -64,9 +70,13 @@ namespace augur::inline v0 {
             const auto& a = s.accesses[i];
             const auto name = "access " + std::to_string(i);
             if (a.buffer >= nest.buffers().size()) return refuse(errc::invalid_argument, name + ": no buffer " + std::to_string(a.buffer));
-            for (const auto& d : a.digits)
+            double reach = std::abs(static_cast<double>(a.offset)); // of its index, at most
+            for (const auto& d : a.digits) {
                 if (d.loop >= extents.size() || d.divide < 1 || d.modulo < 0)
                     return refuse(errc::invalid_argument, name + ": expected digits of loops around it, divided by 1 or more");
+                reach += std::abs(static_cast<double>(d.stride)) * static_cast<double>(extents[d.loop]);
+            }
+            if (reach > most) return refuse(errc::limit, name + ": an index of more than 2^53");
         }
     }
     return {};
