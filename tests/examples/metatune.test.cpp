@@ -5,12 +5,14 @@
 #ifdef AUGUR_METATUNE_PROGRAM // else there is no Eigen
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -167,6 +169,17 @@ TEST_CASE("metatune: weights from a log, and how well they adapt") {
         if (first.empty()) first = contents(weights);
         CHECK(contents(weights) == first);
     }
+    strings again{"pretrain", "--out", weights, "--threads", "2"};
+    again.insert(again.end(), small.begin(), small.end());
+    std::filesystem::remove(weights);
+    for (const int milliseconds : {20, 150, 400, 700}) {
+        const pid_t child = start(folder, AUGUR_METATUNE_PROGRAM, again);
+        std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+        ::kill(child, SIGKILL);
+        wait_for(child);
+    }
+    REQUIRE(wait_for(start(folder, AUGUR_METATUNE_PROGRAM, again)) == 0);
+    CHECK(contents(weights) == first);
     // a network that no log has: refused without slots, and told by name what a loop has none
     strings with_slots{"pretrain", "--out", folder / "slots.safetensors", "--slots", "bert_base"};
     with_slots.insert(with_slots.end(), small.begin(), small.end());
