@@ -326,7 +326,8 @@ augur::result<void> show(const wishes& w, std::vector<kernel_record> records) {
     return {};
 }
 
-/// What a kernel has of itself, a session leaves out; what it has of the other tested ones would make it no search of an unseen network.
+/// Refuses known logs with records of a tested kernel. A session leaves out the records of its own kernel, but those of the other tested kernels would
+/// teach it their networks, which have to be unseen.
 /// Errors: invalid_argument: a log has records of a tested kernel; those of the logs
 augur::result<void> check_known(std::span<const std::string> logs, std::span<const test_kernel> tested) {
     std::set<std::string> keys;
