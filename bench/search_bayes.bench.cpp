@@ -97,7 +97,7 @@ void propose(benchmark::State& state, augur::acquisition by, bool failures) {
     augur::bayesian_options options;
     options.by = by;
     options.candidates = 12000; // some mutants come twice: about 10000 are distinct
-    augur::detail::constant_scorer scorer;
+    augur::constant_scorer scorer;
     augur::bayesian_report report;
     for (auto _ : state) {
         augur::bayesian_search<> search(options);

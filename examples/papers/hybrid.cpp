@@ -4,14 +4,20 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
+
+#include <augur/core/hash.hpp>
+#include <augur/core/whole_file.hpp>
 
 #include "flags.hpp"
 #include "program.hpp"
 #include "session.hpp"
+#include "statistics.hpp"
 
 namespace {
 
@@ -21,8 +27,8 @@ using augur::error;
 struct method {
     const char *id, *name, *model;
 };
-constexpr std::array methods{method{"random", "random", "none"}, method{"crop", "Crop alone", "crop"}, method{"trees", "learned alone", "trees"},
-                             method{"hybrid", "hybrid", "hybrid"}};
+constexpr std::array methods{method{"random", "random", "none"}, // the only one that does not begin with the untuned schedule
+                             method{"crop", "Crop alone", "crop"}, method{"trees", "learned alone", "trees"}, method{"hybrid", "hybrid", "hybrid"}};
 
 struct wishes {
     augur::session_options options;
@@ -80,13 +86,19 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     return true;
 }
 
-/// What must stay the same as long as a folder is gone on with.
-std::string settings_of(const augur::session& s) {
+/// What must stay the same as long as a folder is gone on with.   Errors: those of the machine file
+augur::result<std::string> settings_of(const augur::session& s) {
     std::string out;
     const auto& o = s.options();
+    std::string machine = o.machine;
+    if (std::error_code none; std::filesystem::exists(machine, none)) { // a file, whose content counts; else a preset
+        const auto bytes = augur::read_whole_file(machine, std::size_t{1} << 26U);
+        if (!bytes) return bytes.error();
+        machine = examples::text_of("%016llx", static_cast<unsigned long long>(augur::fnv1a64(*bytes)));
+    }
     const auto add = [&](const std::string& name, const std::string& value) { out += name + " " + value + "\n"; };
     add("platform", augur::to_text(s.made_with().machine));
-    add("machine", o.machine);
+    add("machine", machine);
     add("compiler", s.made_with().machine.compiler + " " + s.made_with().flags);
     add("threads", std::to_string(s.report().threads));
     add("candidates", std::to_string(o.search.trials) + " in rounds of " + std::to_string(o.search.round_size()));
@@ -118,16 +130,10 @@ double best_of(std::span<const double> latencies, std::size_t n) {
     return best;
 }
 
-/// "1.234 +- 0.056": the mean, and half of its 95 % interval by Student.
+/// "1.234 +- 0.056": the mean, and half of its 95 % interval.
 std::string text_of_mean(const std::vector<double>& values) {
-    static constexpr std::array quantiles{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262}; // by degrees of freedom, from 1
-    const auto n = static_cast<double>(values.size());
-    double mean = 0, square = 0;
-    for (const double v : values) mean += v / n;
-    for (const double v : values) square += (v - mean) * (v - mean);
-    if (values.size() < 2) return examples::text_of("%.3f", mean);
-    const double quantile = values.size() - 2 < quantiles.size() ? quantiles[values.size() - 2] : 1.96;
-    return examples::text_of("%.3f +- %.3f", mean, quantile * std::sqrt(square / (n - 1) / n));
+    const auto m = examples::arithmetic(values);
+    return m.count < 2 ? examples::text_of("%.3f", m.mean) : examples::text_of("%.3f +- %.3f", m.mean, m.high - m.mean);
 }
 
 /// For each method and seed: a search.
@@ -137,14 +143,20 @@ void print_tables(const augur::session& s, const all_logs& logs) {
     const std::size_t trials = s.options().search.trials;
     const std::array counts{trials / 2, trials};
     std::vector<double> best(s.tasks().size(), std::numeric_limits<double>::infinity());
-    for (const auto& of_method : logs)
-        for (const auto& log : of_method)
-            for (std::size_t k = 0; k < best.size(); ++k) best[k] = (std::min)(best[k], best_of(log[k], trials));
+    auto untuned = best; // the first trial of each search with a model; counts for all searches, with its least measurement
+    for (std::size_t m = 0; m < methods.size(); ++m)
+        for (const auto& log : logs[m])
+            for (std::size_t k = 0; k < best.size(); ++k) {
+                best[k] = (std::min)(best[k], best_of(log[k], trials));
+                if (m > 0) untuned[k] = (std::min)(untuned[k], best_of(log[k], 1));
+            }
     // By kernel: the geometric mean over the seeds of the latency over the best one that any search found.
     std::vector<std::vector<std::string>> rows{{"kernel", "best ms"}};
     for (const auto n : counts)
         for (const auto& m : methods) rows[0].push_back(m.name + (" " + std::to_string(n)));
-    const auto excess = [&](const search_log& log, std::size_t k, std::size_t n) { return std::log(best_of(log[k], n) / best[k]); };
+    const auto excess = [&](const search_log& log, std::size_t k, std::size_t n) {
+        return std::log((std::min)(best_of(log[k], n), untuned[k]) / best[k]);
+    };
     for (std::size_t k = 0; k < best.size(); ++k) {
         auto& row = rows.emplace_back(std::vector<std::string>{s.report().kernels[k].label, examples::milliseconds(best[k])});
         for (const auto n : counts)
@@ -177,7 +189,8 @@ void print_tables(const augur::session& s, const all_logs& logs) {
             row.push_back(m + 1 == methods.size() ? "-" : text_of_mean(values));
         }
     }
-    std::printf("%s\n+- is half of the 95 %% interval over %zu seeds.\n", examples::table_text(rows).c_str(), logs.front().size());
+    std::printf("%s\n+- is half of the 95 %% interval over %zu seeds. The untuned schedule counts for all of them.\n",
+                examples::table_text(rows).c_str(), logs.front().size());
 }
 
 int run(wishes& w) {
@@ -186,7 +199,9 @@ int run(wishes& w) {
     auto session = augur::session::create(std::move(w.options));
     if (!session) return complain(session.error(), examples::misuse);
     auto& s = *session;
-    if (auto mine = examples::claim_folder(w.folder, settings_of(s)); !mine) return complain(mine.error(), examples::misuse);
+    const auto settings_text = settings_of(s);
+    if (!settings_text) return complain(settings_text.error(), examples::misuse);
+    if (auto mine = examples::claim_folder(w.folder, *settings_text); !mine) return complain(mine.error(), examples::misuse);
     for (const auto& [name, text] : examples::facts_of(s.report())) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     std::fflush(stdout);
     examples::progress_line progress;

@@ -370,9 +370,10 @@ augur::result<int> run(wishes w) {
 
     examples::progress_line line;
     std::vector<std::vector<std::string>> rows{{"kernels", "model", "top-1", "top-5", "slowest pick / best"}};
+    std::size_t trained = 0; // also those that are known from before
     for (const std::size_t n : counts) {
         std::vector<std::vector<shares>> by_model(model_names.size());
-        for (std::size_t training = 1; training <= w.trainings; ++training) {
+        for (std::size_t training = 1; training <= w.trainings; ++training, ++trained) {
             std::vector<const measured_kernel*> learned;
             for (const auto& k : *train) learned.push_back(&k);
             augur::random_engine(training).shuffle(std::span(learned));
@@ -382,7 +383,7 @@ augur::result<int> run(wishes w) {
             if (const auto* known = results->find(identity)) {
                 judged = *known;
             } else {
-                line.show(training, w.trainings, std::to_string(n) + " kernels", true);
+                line.show(trained, counts.size() * w.trainings, std::to_string(n) + " kernels", true);
                 auto fresh = train_and_judge(w, data, learned, *tested, training);
                 if (!fresh) return fresh.error();
                 judged = *std::move(fresh);
@@ -429,12 +430,12 @@ int main(int argc, char** argv) {
         std::printf("usage: ranking_tables --train LOG --test LOG [flags]\n\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags, 130 "
                     "interrupted.\n",
                     flags.help().c_str());
-        return examples::done;
+        return examples::finish(examples::done);
     }
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     examples::catch_signals();
     const auto done = run(std::move(w));
     if (!done)
         return examples::complain("ranking_tables", done.error(), done.error().code == errc::interrupted ? examples::interrupted : examples::failed);
-    return *done;
+    return examples::finish(*done);
 }

@@ -165,7 +165,9 @@ int run(const wishes& w) {
     if (!w.autotvm.empty()) done = autotvm_rows(w, threads, rows);
     if (done && !w.archives.empty()) done = archive_rows(w, threads, rows);
     if (rows.size() > 1) std::printf("%s", examples::table_text(rows).c_str());
-    if (!done) return examples::complain("tlp_other_logs", done.error(), examples::failed);
+    if (!done)
+        return examples::complain("tlp_other_logs", done.error(),
+                                  done.error().code == augur::errc::interrupted ? examples::interrupted : examples::failed);
     return examples::done;
 }
 

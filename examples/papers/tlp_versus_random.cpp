@@ -12,6 +12,7 @@
 #include "flags.hpp"
 #include "program.hpp"
 #include "session.hpp"
+#include "statistics.hpp"
 
 namespace {
 
@@ -20,13 +21,6 @@ double best_of(std::span<const double> latencies, std::size_t n) {
     double best = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < (std::min)(n, latencies.size()); ++i) best = (std::min)(best, latencies[i]);
     return best;
-}
-
-/// Mean of the logarithms, as a latency.
-double geometric_mean(std::span<const double> values) {
-    double sum = 0;
-    for (const double v : values) sum += std::log(v);
-    return std::exp(sum / static_cast<double>((std::max)(values.size(), std::size_t{1})));
 }
 
 struct plan {
@@ -61,40 +55,46 @@ int run(augur::session_options options, const plan& p) {
     if (examples::stop_requested().load()) return examples::interrupted;
     for (const auto& one : searches)
         if (one.failed) return examples::complain("tlp_versus_random", *one.failed, examples::failed);
-    // The winners are measured again side by side: the least of many noisy numbers favours whoever drew more often.
+    // The untuned schedule is the first trial of TLP and counts for random search as well, with its least measurement.
+    std::vector<double> untuned;
+    for (std::size_t k = 0; k < report.kernels.size(); ++k) {
+        const double baseline = report.kernels[k].untuned;
+        untuned.push_back(baseline > 0 ? baseline : std::numeric_limits<double>::infinity());
+        for (std::size_t i = 1; i < searches.size(); ++i) untuned[k] = (std::min)(untuned[k], best_of(searches[i].latencies[k], 1));
+    }
     std::vector<std::vector<double>> drawn_n(report.kernels.size()), drawn_3n(report.kernels.size());
     augur::random_engine rng(first);
     for (std::size_t k = 0; k < report.kernels.size(); ++k)
         for (std::size_t r = 0; r < p.resamples; ++r) {
             auto order = searches[0].latencies[k];
             rng.shuffle(std::span<double>(order));
-            drawn_n[k].push_back(best_of(order, p.trials));
-            drawn_3n[k].push_back(best_of(order, 3 * p.trials));
+            drawn_n[k].push_back((std::min)(best_of(order, p.trials), untuned[k]));
+            drawn_3n[k].push_back((std::min)(best_of(order, 3 * p.trials), untuned[k]));
         }
 
     std::vector<std::vector<std::string>> rows{{"kernel", "random N ms", "random 3N ms", "TLP N ms", "TLP N / random 3N", "share of limit"}};
     std::vector<double> ratios;
     for (std::size_t k = 0; k < report.kernels.size(); ++k) {
         std::vector<double> live;
-        for (std::size_t i = 1; i < searches.size(); ++i) live.push_back(best_of(searches[i].latencies[k], p.trials));
-        const double tlp = geometric_mean(live), random_n = geometric_mean(drawn_n[k]), random_3n = geometric_mean(drawn_3n[k]);
+        for (std::size_t i = 1; i < searches.size(); ++i) live.push_back((std::min)(best_of(searches[i].latencies[k], p.trials), untuned[k]));
+        const double tlp = examples::geometric(live).mean, random_n = examples::geometric(drawn_n[k]).mean,
+                     random_3n = examples::geometric(drawn_3n[k]).mean;
         if (!std::isfinite(tlp) || !std::isfinite(random_3n)) continue;
         ratios.push_back(tlp / random_3n);
         rows.push_back({report.kernels[k].label, examples::milliseconds(random_n), examples::milliseconds(random_3n), examples::milliseconds(tlp),
                         examples::text_of("%.3f", ratios.back()),
                         report.kernels[k].limit > 0 ? examples::text_of("%.0f %%", 100 * report.kernels[k].limit / tlp) : "-"});
     }
+    if (ratios.empty())
+        return examples::complain("tlp_versus_random", {augur::errc::not_found, "expected a kernel that both searches can run, found none"},
+                                  examples::failed);
     std::printf("\n%s\n", examples::table_text(rows).c_str());
-    double mean = 0, spread = 0;
-    for (const double r : ratios) mean += std::log(r) / static_cast<double>(ratios.size());
-    for (const double r : ratios) spread += (std::log(r) - mean) * (std::log(r) - mean);
-    const auto n = static_cast<double>(ratios.size());
-    const double error = n > 1 ? 1.96 * std::sqrt(spread / (n - 1) / n) : 0;
+    const auto all = examples::geometric(ratios);
     std::printf("TLP after N = %zu against random search after 3N = %zu, geometric mean over %zu kernels: %.3f, 95 %% interval %.3f to %.3f\n",
-                p.trials, 3 * p.trials, ratios.size(), std::exp(mean), std::exp(mean - error), std::exp(mean + error));
-    std::printf(
-        "(random: %zu candidates a kernel measured once, %zu orders; TLP: %zu live runs; below 1 TLP needs less than a third of the trials)\n",
-        p.pool, p.resamples, p.seeds);
+                p.trials, 3 * p.trials, all.count, all.mean, all.low, all.high);
+    std::printf("(random: %zu candidates a kernel measured once, %zu orders; TLP: %zu live runs; below 1 TLP needs less than a third of the trials;\n"
+                "each latency is of one measurement, and the least of 3N favours random search)\n",
+                p.pool, p.resamples, p.seeds);
     for (const auto& one : searches)
         for (const auto& line : examples::account_of(one)) std::printf("%s\n", line.c_str());
     return examples::done;
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     examples::flag_set flags;
     flags.add_text("network", "NAME", "whose kernels; default resnet_18", network);
     flags.add(
-        "kernel", "KERNEL", "only this one; may be given again",
+        "kernel", "KERNEL", "this one, without a network; may be given again",
         [&](std::string_view text) -> augur::result<void> {
             const auto k = augur::kernel::parse(text);
             if (!k) return k.error();
@@ -134,6 +134,8 @@ int main(int argc, char** argv) {
     if (p.pool < 3 * p.trials)
         return examples::complain("tlp_versus_random", {augur::errc::invalid_argument, "--pool must be at least three times --trials"},
                                   examples::misuse);
+    if (flags.given("network") && flags.given("kernel"))
+        return examples::complain("tlp_versus_random", {augur::errc::invalid_argument, "--network does not go with --kernel"}, examples::misuse);
     if (s.work.kernels.empty()) {
         auto found = augur::find_network(network);
         if (!found) return examples::complain("tlp_versus_random", found.error(), examples::misuse);

@@ -331,11 +331,15 @@ int main(int argc, char** argv) {
                                   {augur::errc::invalid_argument, "expected --autotvm or --archive of two devices, got " +
                                                                       std::to_string(archives.size()) + " --archive; try --help"},
                                   examples::misuse);
+    if (tlp && autotvm.empty())
+        return examples::complain("transfer_recorded", {augur::errc::invalid_argument, "--tlp goes with --autotvm"}, examples::misuse);
     if (!autotvm.empty()) {
         if (tlp) examples::catch_signals(); // between epochs
         auto threads = examples::make_executor(2);
         const auto tasks = read_autotvm(autotvm, tlp, threads);
-        if (!tasks) return examples::complain("transfer_recorded", tasks.error(), examples::failed);
+        if (!tasks)
+            return examples::complain("transfer_recorded", tasks.error(),
+                                      tasks.error().code == augur::errc::interrupted ? examples::interrupted : examples::failed);
         std::printf("%s\n", examples::table_text(autotvm_table(*tasks)).c_str());
     }
     if (!archives.empty()) {

@@ -4,6 +4,7 @@
 
 #include <augur/crop/predictor.hpp>
 #include <augur/program/nest/features_of_nest.hpp>
+#include <augur/program/nest/options.hpp>
 #include <augur/target/machine_presets.hpp>
 
 namespace mycc { // a compiler that knows nothing of augur
@@ -42,13 +43,14 @@ struct augur::loop_nest_traits<mycc::product> {
 
 int main() {
     using namespace augur;
+    const machine target = epyc_zen4();
     double seconds[2][2]{};
     for (const bool tiled : {false, true}) {
-        const auto features = features_of_nest(mycc::product{512, 512, 512, tiled}); // 2. once
-        if (!features) return std::puts(features.error().detail.c_str());
-        for (const int threads : {1, 2}) { // 3. for any machine
-            const auto p = crop::predict(*features, epyc_zen4(), threads);
-            if (!p) return std::puts(p.error().detail.c_str());
+        const auto features = features_of_nest(mycc::product{512, 512, 512, tiled}, nest_options::of(target)); // 2. once for all with such registers
+        if (!features) return std::puts(features.error().detail.c_str()), 1;
+        for (const int threads : {1, 2}) { // 3. for any of these machines
+            const auto p = crop::predict(*features, target, threads);
+            if (!p) return std::puts(p.error().detail.c_str()), 1;
             seconds[tiled ? 1 : 0][threads - 1] = p->seconds;
             std::printf("%-6s %d threads: %7.3f ms, %5.1f GFLOP/s, limited by %s\n", tiled ? "tiled" : "naive", threads, p->seconds * 1e3,
                         2.0 * 512 * 512 * 512 / p->seconds * 1e-9, crop::limit_text(p->limited_by, p->unit).c_str());

@@ -98,9 +98,9 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     const std::array tasks{kernel{"add 64x64", 64, 64}, kernel{"add 256x32", 256, 32}};
     const std::array spaces{tiling_space{tasks[0]}, tiling_space{tasks[1]}};
     augur::random_engine rng(1);
-    if (auto sound = augur::testing::check_space<plan>(spaces[0], rng); !sound) return std::puts(sound.error().detail.c_str());
+    if (auto sound = augur::testing::check_space<plan>(spaces[0], rng); !sound) return std::puts(sound.error().detail.c_str()), 1;
 
-    // 5. The loop. With a cost model behind `strategies` the search is guided: see include/augur/session/detail/search_by_model.hpp for TLP.
+    // 5. The loop. With a cost model behind `strategies` the search is guided: see guided_plug_in.cpp.
     std::array<augur::random_search, 2> strategies;
     augur::tuning_options options;
     options.trials = 120; // of each task: more than there are: a space that is used up ends its task
@@ -112,17 +112,18 @@ int main(int argc, char** argv) { // plug_in [LOG]: with a log every trial is ke
     augur::tuning_hooks<plan, kernel> hooks; // none is needed
     if (argc > 1) {
         auto opened = augur::open_tuning_log<plan>(argv[1], tasks, made_with);
-        if (!opened) return std::puts(opened.error().detail.c_str());
+        if (!opened) return std::puts(opened.error().detail.c_str()), 1;
         log.emplace(*std::move(opened));
         for (const auto& text : log->passed_over()) std::puts(text.c_str());
         std::printf("%zu trials taken from the log\n", tuner.resume(std::move(log->found.trials)).taken);
         hooks.sink = augur::log_sink(log->writer, made_with);
     }
     const auto summary = tuner.run(runner, hooks);
-    if (!summary) return std::puts(summary.error().detail.c_str());
+    if (!summary) return std::puts(summary.error().detail.c_str()), 1;
     bool best_found = true;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         const auto& t = summary->tasks[i];
+        if (!t.best_trial) return std::printf("%s: every candidate failed\n", tasks[i].name.c_str()), 1;
         const auto& p = tuner.trials()[*t.best_trial].schedule;
         std::printf("%-10s %3zu trials, best %6.2f us: tile %lldx%lld%s\n", tasks[i].name.c_str(), t.trials, t.best_latency * 1e6,
                     static_cast<long long>(p.rows), static_cast<long long>(p.columns), p.parallel ? ", parallel" : "");

@@ -35,7 +35,7 @@ int main() {
     std::array<plan, 3> plans{{{"naive", {}}, {"simd", {{"split", 8}, {"vectorize", 8}}}, {"tiled", {{"split", 8}, {"split", 64}, {"reorder", 0}}}}};
     std::array<float, 3> scores{};
     static_assert(augur::cost_model<simd_first, plan, kernel>); // the compiler says what is missing, in the words of the contract
-    if (auto done = simd_first::score({}, plans, scores); !done) return std::puts(done.error().detail.c_str());
+    if (auto done = simd_first::score({}, plans, scores); !done) return std::puts(done.error().detail.c_str()), 1;
     std::array<std::size_t, 3> order{0, 1, 2}; // 3. higher is better
     std::sort(order.begin(), order.end(), [&](auto a, auto b) { return scores[a] > scores[b]; });
     for (auto i : order) std::printf("%-6s %5.1f\n", plans[i].name, static_cast<double>(scores[i]));

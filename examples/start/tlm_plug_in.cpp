@@ -114,7 +114,9 @@ int main() {
     const auto words = tlm::count_words(corpus).build(tlm::number_form::factors); // so that no size is unknown
     if (!words) return failed(words.error());
     const tlm::corpus_tokens tokens(corpus, *words);
-    auto net = tlm::gpt2<float>::random_init({static_cast<augur::nn::index>(words->size()), 64, 2, 32, 2, 64}, augur::random_engine(1));
+    auto net = tlm::gpt2<float>::random_init(
+        {.words = static_cast<augur::nn::index>(words->size()), .context = 64, .layers = 2, .width = 32, .heads = 2, .hidden = 64},
+        augur::random_engine(1));
     tlm::training_options options;
     options.epochs = 40;
     options.learning_rate = 3e-3;

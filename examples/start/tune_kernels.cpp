@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tunes kernels from C++ with the embedded compiler; a program of its own needs only this file and the component augur::session.
+#include <cmath>
 #include <cstdio>
 
 #include <augur/session.hpp>
@@ -17,8 +18,10 @@ int main() {
     const auto report = session->tune();
     if (!report) return std::puts(report.error().detail.c_str()), 1;
     const auto& search = report->searches.back();
+    if (search.failed) return std::puts(search.failed->detail.c_str()), 1;
     for (std::size_t k = 0; k < report->kernels.size(); ++k)
         std::printf("%-40s untuned %8.4f ms, tuned %8.4f ms\n", report->kernels[k].label.c_str(), 1e3 * report->kernels[k].untuned,
                     1e3 * search.result[k].latency);
     std::printf("%-40s %27.4f ms\n", options.work.name.c_str(), 1e3 * report->network_latency(0));
+    return std::isfinite(report->network_latency(0)) ? 0 : 1; // infinite: a kernel of which nothing ran
 }

@@ -45,6 +45,13 @@ inline void catch_signals() {
     ::sigaction(SIGPIPE, &ignore, nullptr);
 }
 
+/// What `main` returns: `code`, or 1 in place of 0 where stdout could not be written, as on a full disk.
+[[nodiscard]] inline int finish(int code) {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    std::fputs("stdout: cannot be written\n", stderr);
+    return code == 0 ? 1 : code;
+}
+
 template <class... Args>
 [[nodiscard]] std::string text_of(const char* format, Args... args) {
     char buffer[512];

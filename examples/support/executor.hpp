@@ -3,24 +3,24 @@
 #define AUGUR_EXAMPLES_SUPPORT_EXECUTOR_HPP
 
 /// @file
-/// The threads of the examples: oneTBB's where it was found, else the calling one.
+/// The threads of the examples: oneTBB's where it was found, else those of the standard library.
 
 #include <concepts>
+#include <cstddef>
 #ifdef AUGUR_EXAMPLES_TBB
 #include <augur/tbb/executor.hpp>
 #else
-#include <augur/core/executor.hpp>
+#include <augur/core/thread_pool.hpp>
 #endif
 
 namespace examples {
 
 #ifdef AUGUR_EXAMPLES_TBB
 using executor = augur::tbb_executor;
-[[nodiscard]] executor make_executor(std::integral auto threads) { return executor(static_cast<std::size_t>(threads)); }
 #else
-using executor = augur::serial_executor;
-[[nodiscard]] executor make_executor(std::integral auto) { return {}; }
+using executor = augur::thread_pool_executor; // no piece of a `bulk` calls `bulk` again
 #endif
+[[nodiscard]] executor make_executor(std::integral auto threads) { return executor(static_cast<std::size_t>(threads)); }
 
 } // namespace examples
 

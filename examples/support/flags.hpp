@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <span>
 #include <string>
@@ -88,6 +89,13 @@ public:
             to = std::string(text);
             return {};
         });
+    }
+    /// --data, the folder of the recorded measurements; without it the variable AUGUR_DATA, else ../shared/data.
+    /// @param holds  what the folder has, for the help
+    void add_data_folder(const std::string& holds, std::string& to) {
+        const char* const set = std::getenv("AUGUR_DATA");
+        to = set != nullptr && *set != '\0' ? set : "../shared/data";
+        add_text("data", "FOLDER", "has " + holds + "; default: the variable AUGUR_DATA, else ../shared/data", to);
     }
     /// Texts that are not empty, such as paths: the flag may be given again.
     void add_texts(std::string name, std::string value, std::string help, std::vector<std::string>& to) {

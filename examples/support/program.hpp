@@ -33,6 +33,16 @@ inline int complain(const char* program, const augur::error& why, int code) {
     return code;
 }
 
+/// Exit code of an error: what the user has stopped, has asked for wrongly, or what failed on the way.
+[[nodiscard]] inline int exit_code_of(const augur::error& why) {
+    switch (why.code) {
+    case augur::errc::interrupted: return interrupted;
+    case augur::errc::invalid_argument:
+    case augur::errc::not_found: return misuse;
+    default: return failed;
+    }
+}
+
 /// Runs a job and tells how it ended. Everything that is refused before anything was measured is misuse.
 int run_job(const char* program, job j);
 

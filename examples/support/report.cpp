@@ -219,10 +219,12 @@ augur::result<void> keep_apart(const std::vector<named_file>& files) {
 
 augur::result<void> can_write(const std::string& path) {
     std::error_code unknown;
-    const bool there = std::filesystem::exists(path, unknown);
-    if (auto opened = augur::open_regular_file(path, O_WRONLY | O_APPEND | O_CREAT, 0666); !opened) return opened.error();
-    if (!there) std::filesystem::remove(path, unknown); // it was only a trial
-    return {};
+    if (std::filesystem::exists(path, unknown)) {
+        const auto opened = augur::open_regular_file(path, O_WRONLY | O_APPEND);
+        return opened ? augur::result<void>() : opened.error();
+    }
+    const auto trial = augur::file_replacement::open(path); // under another name: one that is killed here leaves no empty file
+    return trial ? augur::result<void>() : trial.error();
 }
 
 augur::result<void> claim_folder(const std::string& folder, const std::string& settings) {

@@ -21,6 +21,8 @@
 #include <augur/loopnest/run/task_runner.hpp>
 #include <augur/tune/tuner.hpp>
 
+#include "statistics.hpp"
+
 namespace examples {
 
 namespace {
@@ -36,7 +38,7 @@ double fastest(std::span<const double> seconds) {
     return seconds.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(seconds.begin(), seconds.end());
 }
 
-/// The value below which a share `q` of them lies; 0 of none.
+/// The value below which a share `q` of them lies; 0 of none.   pre: all are finite
 double quantile(std::vector<double> values, double q) {
     if (values.empty()) return 0;
     std::sort(values.begin(), values.end());
@@ -190,7 +192,7 @@ augur::result<std::vector<comparison>> compare_with_limits(augur::session& s, co
         std::vector<std::vector<double>> seconds(all[i].finalists.size());
         for (int r = 0; r < qualifying_rounds; ++r)
             for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k].push_back(visit(all[i].finalists[k], runner.right(s.tasks()[i])));
-        for (std::size_t k = 0; k < seconds.size(); ++k) order.emplace_back(quantile(seconds[k], 0.5), all[i].finalists[k]);
+        for (std::size_t k = 0; k < seconds.size(); ++k) order.emplace_back(median(seconds[k]), all[i].finalists[k]); // a visit may have failed
         std::sort(order.begin(), order.end());
         for (std::size_t k = 0; k < order.size(); ++k) all[i].finalists[k] = order[k].second;
     }

@@ -2,45 +2,37 @@
 // How long will this program take on that machine? LLVM IR in, one number out, and where it goes. Nothing is measured; the program runs once, here, in
 // a child, to be counted (docs/llvm.md).   Run: crop_predict matmul.ll --machine epyc-zen4 --threads 2
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include <unistd.h>
+
 #include <augur/core/whole_file.hpp>
 #include <augur/llvm/features_of_ir.hpp>
 #include <augur/crop/predictor.hpp>
 #include <augur/record/replace_file.hpp>
-#include <augur/target/machine_file.hpp>
-#include <augur/target/machine_presets.hpp>
+#include <augur/target/find_machine.hpp>
+
+#include "flags.hpp"
 
 namespace {
 
-constexpr const char* usage =
-    "usage: crop_predict FILE.ll|FILE.bc|FEATURES.json [options]\n"
-    "  --machine NAME|FILE.json  a preset (epyc-zen4, epyc-7763, xeon-gold-5220r, cortex-a72) or a machine file; without it: the machine that this "
-    "is\n"
-    "  --clock GHZ               of the machine, instead of its file's\n"
-    "  --threads N               1\n"
-    "  --entry NAME              the function to run; without it: the one that there is\n"
-    "  --arguments A,B,...       bytes of a buffer (4096), a tensor (512x64xf32), a number (=7, =0.5); without it: buffers of any size\n"
-    "  --exact N                 accesses to memory that are counted one by one, the others are sampled (67108864)\n"
-    "  --trace-limit N           the trace ends after so many accesses\n"
-    "  --cold                    nothing is in a cache at the start; without it: the program runs again and again\n"
-    "  --published               Crop as in the paper\n"
-    "  --time-limit SECONDS      10\n"
-    "  --memory-limit MIB        4096\n"
-    "  --features FILE           writes what was gathered\n"
-    "  --blocks N                so many blocks in the breakdown (8)\n"
-    "  --json                    the prediction as JSON\n"
-    "  --quiet                   no progress\n";
+using augur::errc;
+using augur::error;
+using augur::result;
 
-int fail(const std::string& text) {
-    std::fprintf(stderr, "crop_predict: %s\n", text.c_str());
-    return 1;
+enum : int { done = 0, failed = 1, misuse = 2 };
+
+int complain(const error& why, int code) {
+    std::fprintf(stderr, "crop_predict: %s\n", why.detail.c_str());
+    return code;
 }
 
 std::string with_unit(double seconds) {
@@ -78,94 +70,116 @@ void print(const augur::crop::prediction& p, const augur::machine& m, std::size_
     if (rows.size() > most) std::printf("and %zu more\n", rows.size() - most);
 }
 
-augur::result<augur::machine> find_machine(const std::string& name) {
-    if (name.empty()) return augur::complete_machine(augur::detect_machine());
-    if (name.ends_with(".json")) return augur::read_machine(name);
-    return augur::machine_preset(name);
+struct wishes {
+    std::string path, machine, features; ///< machine: empty: the one that this is
+    augur::ir_options ir;
+    augur::crop::options model;
+    double clock = 0; ///< in GHz; 0: that of the machine
+    std::size_t blocks = 8;
+    bool json = false, quiet = false;
+};
+
+void add_positive(examples::flag_set& flags, const char* name, const char* value, const char* help, double& to) {
+    flags.add(name, value, help, [&to](std::string_view text) -> result<void> {
+        const auto n = augur::parse_double(text);
+        if (!n || !std::isfinite(*n) || !(*n > 0))
+            return error{errc::invalid_argument, "expected a number above 0, got '" + examples::shown(text) + "'"};
+        to = *n;
+        return {};
+    });
 }
 
-augur::result<std::string> read_text(const std::string& path) { return augur::read_whole_file(path, std::size_t{1} << 30U); }
+result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
+    constexpr std::int64_t most = std::int64_t{1} << 62U;
+    examples::flag_set flags;
+    bool cold = false, published = false, help = false;
+    std::uint64_t mebibytes = w.ir.memory_limit_bytes >> 20U;
+    flags.add_text("machine", "NAME|FILE", "a preset (epyc-zen4, epyc-7763, xeon-gold-5220r, cortex-a72) or a machine file; default: this machine",
+                   w.machine);
+    add_positive(flags, "clock", "GHZ", "of the machine, instead of its file's", w.clock);
+    flags.add_number("threads", "N", "threads that the program has; default 1", w.ir.threads, 1, 256);
+    flags.add_text("entry", "NAME", "the function to run; default: the one that there is", w.ir.entry);
+    flags.add("arguments", "A,B,...", "bytes of a buffer (4096), a tensor (512x64xf32), a number (=7, =0.5); default: buffers of any size",
+              [&](std::string_view text) -> result<void> {
+                  for (std::size_t at = 0, end = 0; at <= text.size(); at = end + 1) {
+                      end = (std::min)(text.find(',', at), text.size());
+                      auto argument = augur::parse_ir_argument(text.substr(at, end - at));
+                      if (!argument) return argument.error();
+                      w.ir.arguments.push_back(*std::move(argument));
+                  }
+                  return {};
+              });
+    flags.add_number("exact", "N", "accesses to memory that are counted one by one, the others are sampled; default 67108864", w.ir.trace.exact, 0,
+                     most);
+    flags.add_number("trace-limit", "N", "the trace ends after so many accesses", w.ir.trace.most, 1, most);
+    flags.add_switch("cold", "nothing is in a cache at the start; default: the program runs again and again", cold);
+    flags.add_switch("published", "Crop as in the paper", published);
+    add_positive(flags, "time-limit", "SECONDS", "of the run that is counted; default 10", w.ir.time_limit_seconds);
+    flags.add_number("memory-limit", "MIB", "of that run; default 4096", mebibytes, 1, std::int64_t{1} << 24U);
+    flags.add_text("features", "FILE", "write what was gathered", w.features);
+    flags.add_number("blocks", "N", "so many blocks in the breakdown; default 8", w.blocks, 0, 1'000'000);
+    flags.add_switch("json", "the prediction as JSON", w.json);
+    flags.add_switch("quiet", "no progress", w.quiet);
+    flags.add_switch("help", "print this", help);
+    if (!arguments.empty() && !std::string_view(arguments.front()).starts_with("--")) {
+        w.path = arguments.front();
+        arguments = arguments.subspan(1);
+    }
+    if (auto read = flags.parse(arguments); !read) return read.error();
+    if (help) {
+        std::printf("usage: crop_predict FILE.ll|FILE.bc|FEATURES.json [flags]\n\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags or "
+                    "files.\n",
+                    flags.help().c_str());
+        return false;
+    }
+    if (w.path.empty()) return error{errc::invalid_argument, "expected a file of LLVM IR or of features, then flags; try --help"};
+    for (const char* name : {"entry", "arguments", "exact", "trace-limit", "cold", "time-limit", "memory-limit"})
+        if (w.path.ends_with(".json") && flags.given(name))
+            return error{errc::invalid_argument, "--" + std::string(name) + " is for IR: the features of " + w.path + " were counted before"};
+    if (std::error_code none; w.path == w.features || std::filesystem::equivalent(w.path, w.features, none))
+        return error{errc::invalid_argument, "--features would replace " + w.path};
+    w.ir.trace.warm = !cold;
+    w.ir.memory_limit_bytes = mebibytes << 20U;
+    if (published) w.model = augur::crop::options::as_published();
+    return true;
+}
+
+result<augur::program_features> gather(const wishes& w) {
+    if (w.path.ends_with(".json")) {
+        const auto text = augur::read_whole_file(w.path, std::size_t{1} << 30U);
+        if (!text) return text.error();
+        return augur::features_from_json(*text);
+    }
+    const bool shows = !w.quiet && !w.json && ::isatty(STDERR_FILENO) != 0;
+    auto features = augur::features_of_ir_file(w.path, w.ir, [&](const augur::ir_progress& p) {
+        if (shows)
+            std::fprintf(stderr, "\r%-8.*s %6.1f s %12llu accesses ", static_cast<int>(p.step.size()), p.step.data(), p.seconds,
+                         static_cast<unsigned long long>(p.accesses));
+    });
+    if (shows) std::fputs("\r\033[K", stderr);
+    return features;
+}
 
 } // namespace
 
 int main(int argc, char** argv) {
-    std::string path, machine_name, features_path;
-    std::string_view of_ir; // a flag that says how IR is run
-    augur::ir_options options;
-    augur::crop::options model;
-    double clock = 0;
-    std::size_t blocks = 8;
-    bool json = false, quiet = false;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view flag = argv[i];
-        const auto is = [&](std::string_view name) { return flag == name; };
-        if (is("--json")) json = true;
-        else if (is("--quiet")) quiet = true;
-        else if (is("--cold")) options.trace.warm = false, of_ir = flag;
-        else if (is("--published")) model = augur::crop::options::as_published();
-        else if (is("--help")) return std::fputs(usage, stdout), 0;
-        else if (!flag.starts_with("--") && path.empty()) path = flag;
-        else if (!flag.starts_with("--") || i + 1 == argc) return std::fputs(usage, stderr), 2;
-        else {
-            const std::string value = argv[++i];
-            for (const char* name : {"--entry", "--arguments", "--exact", "--trace-limit", "--time-limit", "--memory-limit"})
-                if (is(name)) of_ir = flag;
-            const auto whole = augur::parse_int(value).value_or(-1);
-            const auto number = augur::parse_double(value).value_or(-1);
-            const auto count = static_cast<std::uint64_t>((std::max)(whole, std::int64_t{0}));
-            if (is("--machine")) machine_name = value;
-            else if (is("--entry")) options.entry = value;
-            else if (is("--features")) features_path = value;
-            else if (is("--arguments")) {
-                for (std::size_t at = 0; at <= value.size();) {
-                    const auto end = (std::min)(value.find(',', at), value.size());
-                    auto argument = augur::parse_ir_argument(std::string_view(value).substr(at, end - at));
-                    if (!argument) return fail(argument.error().detail);
-                    options.arguments.push_back(*argument);
-                    at = end + 1;
-                }
-            } else if (is("--clock") && number > 0) clock = number;
-            else if (is("--time-limit") && number > 0) options.time_limit_seconds = number;
-            else if (is("--threads") && whole > 0) options.threads = static_cast<int>((std::min)(whole, std::int64_t{256}));
-            else if (is("--exact") && whole >= 0) options.trace.exact = count;
-            else if (is("--trace-limit") && whole > 0) options.trace.most = count;
-            else if (is("--memory-limit") && whole > 0) options.memory_limit_bytes = count << 20U;
-            else if (is("--blocks") && whole >= 0) blocks = static_cast<std::size_t>(count);
-            else return fail("'" + std::string(flag) + " " + value + "' is nothing that it knows (--help)");
-        }
-    }
-    if (path.empty()) return std::fputs(usage, stderr), 2;
-    if (!of_ir.empty() && path.ends_with(".json")) return fail(std::string(of_ir) + " is for IR: the features of " + path + " were counted before");
-    if (std::error_code none; path == features_path || std::filesystem::equivalent(path, features_path, none))
-        return fail("--features would replace " + path);
-
-    auto machine = find_machine(machine_name);
-    if (!machine) return fail(machine.error().detail);
-    if (clock > 0) machine->clock_hz = clock * 1e9;
-    const bool shows = !quiet && !json && ::isatty(2) != 0;
-    const auto progress = [&](const augur::ir_progress& p) {
-        if (shows)
-            std::fprintf(stderr, "\r%-8.*s %6.1f s %12llu accesses ", static_cast<int>(p.step.size()), p.step.data(), p.seconds,
-                         static_cast<unsigned long long>(p.accesses));
-    };
-    const auto gather = [&]() -> augur::result<augur::program_features> {
-        if (!path.ends_with(".json")) return augur::features_of_ir_file(path, options, progress);
-        auto text = read_text(path);
-        if (!text) return text.error();
-        return augur::features_from_json(*text);
-    };
-    const auto features = gather();
-    if (shows) std::fputs("\r\033[K", stderr);
-    if (!features) return fail(features.error().detail);
-    if (!features_path.empty()) {
-        if (auto written = augur::replace_file(features_path, augur::features_to_json(*features)); !written) return fail(written.error().detail);
-    }
-    const auto predicted = augur::crop::predict(*features, *machine, options.threads, model);
-    if (!predicted) return fail(predicted.error().detail);
-    if (json) std::printf("%s\n", augur::crop::prediction_to_json(*predicted).c_str());
+    wishes w;
+    const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w);
+    if (!go) return complain(go.error(), misuse);
+    if (!*go) return done;
+    auto machine = w.machine.empty() ? result<augur::machine>(augur::complete_machine(augur::detect_machine())) : augur::find_machine(w.machine);
+    if (!machine) return complain(machine.error(), misuse);
+    if (w.clock > 0) machine->clock_hz = w.clock * 1e9;
+    const auto features = gather(w);
+    if (!features) return complain(features.error(), failed);
+    if (!w.features.empty())
+        if (auto written = augur::replace_file(w.features, augur::features_to_json(*features)); !written) return complain(written.error(), failed);
+    const auto predicted = augur::crop::predict(*features, *machine, w.ir.threads, w.model);
+    if (!predicted) return complain(predicted.error(), failed);
+    if (w.json) std::printf("%s\n", augur::crop::prediction_to_json(*predicted).c_str());
     else {
-        print(*predicted, *machine, blocks);
+        print(*predicted, *machine, w.blocks);
         std::printf("\n%s\n", features->source.c_str());
     }
-    return 0;
+    return done;
 }

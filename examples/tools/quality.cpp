@@ -237,11 +237,11 @@ int main(int argc, char** argv) {
         return examples::complain("quality", read.error(), examples::misuse);
     if (help) {
         std::printf("usage: quality [flags]\n\n%s", flags.help().c_str());
-        return examples::done;
+        return examples::finish(examples::done);
     }
     if (s.work.kernels.empty())
         for (const auto& c : classes())
             for (const auto* k : c.kernels)
                 if (auto added = s.work.add(augur::kernel::parse(k)); !added) return examples::complain("quality", added.error(), examples::misuse);
-    return run(std::move(s), rounds, strict);
+    return examples::finish(run(std::move(s), rounds, strict));
 }

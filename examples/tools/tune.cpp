@@ -175,5 +175,5 @@ int main(int argc, char** argv) {
     examples::job job;
     const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), job);
     if (!go) return examples::complain("tune", go.error(), examples::misuse);
-    return *go ? examples::run_job("tune", std::move(job)) : examples::done;
+    return examples::finish(*go ? examples::run_job("tune", std::move(job)) : examples::done);
 }

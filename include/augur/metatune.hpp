@@ -13,6 +13,7 @@
 #include <augur/metatune/loop_graph.hpp>
 #include <augur/metatune/loop_rows.hpp>
 #include <augur/metatune/loss.hpp>
+#include <augur/metatune/nest_rows.hpp>
 #include <augur/metatune/network.hpp>
 #include <augur/metatune/samples.hpp>
 #include <augur/metatune/standardisation.hpp>

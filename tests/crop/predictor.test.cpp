@@ -45,6 +45,13 @@ program_features loop(graphlet body, std::uint64_t rounds, std::vector<dependenc
                                    {{0, 1, {1, {}}}, {1, 1, {rounds - 1, std::move(carried)}}}));
     return p;
 }
+/// Makes a function the body of a parallel loop of `count` iterations, each as the function was.
+void run_in_parallel(function_features& f, std::uint64_t count) {
+    f.parallel = true;
+    f.count *= count;
+    for (std::uint32_t b = 0; b < f.flow.size(); ++b) f.flow[b].count *= count;
+    for (std::uint32_t e = 0; e < f.flow.edge_count(); ++e) f.flow[f.flow.edge(e)].count *= count;
+}
 crop::prediction predicted(const program_features& p, const machine& m, int threads = 1, crop::options o = {}) {
     auto r = crop::predict(p, m, threads, o);
     REQUIRE_MESSAGE(r, (r ? "" : r.error().detail));
@@ -199,10 +206,7 @@ TEST_CASE("crop: memory, by latency and by bandwidth") {
     fill.memory = p.memory;
     CHECK(predicted(fill, m).cycles == doctest::Approx(16e6).epsilon(0.01));
     // two threads have 12 bytes a cycle together
-    p.functions[0].parallel = true;
-    p.functions[0].count = 2;
-    for (auto& block : {0U, 1U}) p.functions[0].flow[block].count = p.functions[0].flow[block].count * 2;
-    for (std::uint32_t e = 0; e < 2; ++e) p.functions[0].flow[p.functions[0].flow.edge(e)].count *= 2;
+    run_in_parallel(p.functions[0], 2);
     CHECK(predicted(p, m, 1).cycles == doctest::Approx(16e6).epsilon(0.01));
     CHECK(predicted(p, m, 2).cycles == doctest::Approx(64.0 / 6 * 1e6).epsilon(0.01));
 }
@@ -233,8 +237,10 @@ TEST_CASE("crop: a serial function has caches and memory for itself") {
     p.memory = {{1, streams, streams, {}}};
     const auto m = epyc_7763();
     CHECK(predicted(p, m, 128).cycles == predicted(p, m, 1).cycles);
-    p.functions[0].parallel = true;
-    CHECK(predicted(p, m, 128).cycles > 1.5 / 128 * predicted(p, m, 1).cycles); // all share the bandwidth
+    run_in_parallel(p.functions[0], 128);
+    const double traffic = 128e5 * 64 / m.memory.bytes_per_second; // of all lines, seconds: the threads share the bandwidth
+    CHECK(predicted(p, m, 128).seconds == doctest::Approx(traffic).epsilon(0.02));
+    CHECK(predicted(p, m, 1).seconds >= 0.99 * traffic);
 }
 
 TEST_CASE("crop: exact set profiles, where they are and are asked for") {
@@ -283,6 +289,85 @@ TEST_CASE("crop: branches that are not foreseen, and work handed to threads") {
     const auto two = predicted(p, m, 2);
     CHECK(two.launch_cycles == 5000);
     CHECK(two.limited_by == crop::limit::launch);
+}
+
+TEST_CASE("crop: where mispredicted branches cost most of the time, they are named") {
+    auto m = epyc_zen4();
+    m.core.mispredict = 10'000;
+    auto p = sample_program();
+    p.memory.clear();
+    const auto got = predicted(p, m);
+    CHECK(got.mispredict_cycles == 10 * 10'000.0);
+    CHECK(got.mispredict_cycles > 0.9 * got.cycles);
+    CHECK(got.limited_by == crop::limit::branches);
+    const auto& blocks = got.functions[1].blocks;
+    CHECK(blocks[2].limited_by == crop::limit::branches);          // "tail", behind the end of the loop
+    for (const std::size_t b : {std::size_t{0}, std::size_t{1}}) { // the others are as with branches that cost nothing
+        crop::options foreseen;
+        foreseen.branches = false;
+        const auto block = predicted(p, m, 1, foreseen).functions[1].blocks[b];
+        CHECK(blocks[b].limited_by == block.limited_by);
+        CHECK(blocks[b].unit == block.unit);
+        CHECK(blocks[b].cycles == block.cycles);
+    }
+}
+
+TEST_CASE("crop: without a breakdown the times are the same, and no bottleneck is named") {
+    auto p = sample_program(1);
+    reuse_profile far(64);
+    far.add_cold(100);
+    p.memory = {{1, far, far, {}}}; // with stalls, which the breakdown times apart
+    for (const auto name : machine_preset_names) {
+        const auto m = *machine_preset(name);
+        for (const int threads : {1, 4}) {
+            CAPTURE(name);
+            CAPTURE(threads);
+            crop::options times;
+            times.breakdown = false;
+            const auto whole = predicted(p, m, threads), brief = predicted(p, m, threads, times);
+            CHECK(brief.seconds == whole.seconds);
+            CHECK(brief.cycles == whole.cycles);
+            CHECK(brief.mispredict_cycles == whole.mispredict_cycles);
+            CHECK(whole.limited_by != crop::limit::none);
+            CHECK(brief.limited_by == crop::limit::none);
+            CHECK(brief.unit.empty());
+            REQUIRE(brief.functions.size() == whole.functions.size());
+            for (std::size_t f = 0; f < whole.functions.size(); ++f) {
+                CHECK(brief.functions[f].cycles == whole.functions[f].cycles);
+                REQUIRE(brief.functions[f].blocks.size() == whole.functions[f].blocks.size());
+                for (std::size_t b = 0; b < whole.functions[f].blocks.size(); ++b) {
+                    CHECK(brief.functions[f].blocks[b].cycles == whole.functions[f].blocks[b].cycles);
+                    CHECK(brief.functions[f].blocks[b].limited_by == crop::limit::none);
+                    CHECK(brief.functions[f].blocks[b].stall_cycles == 0);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("crop: the JSON text of a prediction has each number in its place") {
+    crop::prediction p;
+    p.seconds = 1.5;
+    p.cycles = 2.5;
+    p.threads = 3;
+    p.limited_by = crop::limit::unit;
+    p.unit = "fp \"add\"";
+    p.mispredict_cycles = 4.5;
+    p.launch_cycles = 5.5;
+    p.unknown = 6;
+    p.unknown_share = 0.25;
+    p.trust = {0.125, 0.375, 0.5};
+    p.levels = {{"L1", 0.75, 7.5}, {"memory", 0.0625, 8.5}};
+    p.functions = {{"f", true, 9.5, 10.5, 11.5, 12.5, 13.5, {{"L1", 14.5, 15.5}}, {{"loop", 16.5, 17.5, 18.5, crop::limit::front, {}}}}, {}};
+    CHECK(crop::prediction_to_json(p) ==
+          R"({"seconds": 1.5, "cycles": 2.5, "threads": 3, "limited_by": "unit fp \"add\"", "mispredict_cycles": 4.5, "launch_cycles": 5.5, )"
+          R"("unknown": 6, "unknown_share": 0.25, "default": 0.125, "table": 0.375, "measured": 0.5, )"
+          R"("levels": [{"name": "L1", "share": 0.75, "stall_cycles": 7.5}, {"name": "memory", "share": 0.0625, "stall_cycles": 8.5}], )"
+          R"("functions": [{"name": "f", "parallel": true, "cycles": 9.5, "load_latency": 10.5, "load_interval": 11.5, "mispredict_cycles": 12.5, )"
+          R"("launch_cycles": 13.5, "levels": [{"name": "L1", "share": 14.5, "stall_cycles": 15.5}], )"
+          R"("blocks": [{"name": "loop", "count": 16.5, "cycles": 17.5, "stall_cycles": 18.5, "limited_by": "front"}]}, )"
+          R"({"name": "", "parallel": false, "cycles": 0, "load_latency": 0, "load_interval": 0, "mispredict_cycles": 0, "launch_cycles": 0, )"
+          R"("levels": [], "blocks": []}]})");
 }
 
 TEST_CASE("crop: what is not known is told, never refused") {

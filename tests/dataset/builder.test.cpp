@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -11,12 +12,61 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <augur/core/random_engine.hpp>
+#include <augur/record/log_writer.hpp>
+#include <augur/record/logged_schedule.hpp>
+#include <augur/schedule/steps.hpp>
+#include <augur/tune/trial_log.hpp>
 #include <doctest/doctest.h>
 
+#include "../record/logs.hpp"
 #include "datasets.hpp"
+
+namespace builder_test {
+namespace {
+
+struct plan { // a schedule of another compiler
+    std::int64_t rows = 1;
+    double share = 0;
+};
+struct plan_task {
+    std::string name;
+    [[nodiscard]] std::string_view key() const { return name; }
+    [[nodiscard]] static std::string_view target() { return "my cpu"; }
+};
+struct hardware_task : plan_task {
+    [[nodiscard]] augur::logged_task logged() const {
+        augur::logged_task out;
+        out.workload_key = "[\"" + name + "\"]";
+        out.target = "llvm";
+        out.hardware = {8, 64, 64, 0, 0, 0, 0, 0};
+        return out;
+    }
+};
+
+} // namespace
+
+} // namespace builder_test
+
+template <>
+struct augur::schedule_traits<builder_test::plan> {
+    static void visit(const builder_test::plan& p, auto& sink) {
+        sink.primitive("tile");
+        sink.name("i");
+        sink.number(p.rows);
+        sink.primitive("share");
+        sink.number(p.share);
+    }
+    template <class Task>
+    static result<builder_test::plan> rebuild(const Task&, std::span<const schedule_item> items) {
+        if (items.size() != 5) return error{errc::illegal_schedule, "expected tile, i, rows, share, number"};
+        return builder_test::plan{items[2].integer, items[4].real};
+    }
+};
 
 namespace builder_test {
 
@@ -220,6 +270,67 @@ TEST_CASE("dataset_builder: the cap draws at random, by task and seed, not by wh
     }
     CHECK(n == 2000);
     CHECK(std::abs(sum / n - 50.5) < 4 * 28.9 / std::sqrt(2000.0));
+}
+
+TEST_CASE_TEMPLATE("dataset_builder: a log of another compiler's schedules gives the data set that the schedules give", Task, plan_task,
+                   hardware_task) {
+    const logs::folder tmp;
+    std::vector<Task> tasks(3);
+    for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].name = "task " + std::to_string(i);
+    const toolchain made_with(logs::compiled_by("mycc"), "-O3");
+    dataset_builder direct, read, on_machine;
+    {
+        auto writer = log_writer::open(tmp / "a.log", durability::none);
+        REQUIRE(writer);
+        log_sink sink(*writer, made_with);
+        random_engine rng(3);
+        for (int i = 0; i < 200; ++i) {
+            const Task& t = tasks[rng.below(tasks.size())];
+            const plan p{static_cast<std::int64_t>(1 + rng.below(20)), rng.uniform(0, 1) < 0.5 ? 0.1 : 0.7};
+            measurement m;
+            m.status = rng.below(5) == 0 ? outcome::run_crash : outcome::ok;
+            if (m.ok()) m.seconds = {rng.uniform(1e-5, 1e-3), rng.uniform(1e-5, 1e-3)};
+            REQUIRE(sink(t, p, m));
+            if (t.name == "task 2") continue; // not asked for below
+            result<std::uint32_t> number = error{errc::not_found, {}};
+            if constexpr (std::same_as<Task, hardware_task>) number = direct.task("[\"" + t.name + "\"]", "llvm", {8, 64, 64, 0, 0, 0, 0, 0});
+            else number = direct.task(t.name, "my cpu", {});
+            REQUIRE(number);
+            REQUIRE(direct.add(*number, direct.source("my log"), p, m));
+        }
+    }
+    const auto found = read_trials<plan>(tmp / "a.log", tasks, made_with);
+    REQUIRE(found);
+    REQUIRE(found->trials.size() == 200);
+    const std::vector<Task> wanted(tasks.begin(), tasks.begin() + 2);
+    const auto added = add_trials(read, read.source("my log"), wanted, found->trials);
+    REQUIRE(added);
+    CHECK(*added > 100);
+    CHECK(*added < 200);
+    REQUIRE(add_trials(on_machine, on_machine.source("my log"), wanted, found->trials, made_with.machine));
+    const dataset expected = std::move(direct).finish(), data = std::move(read).finish(), placed = std::move(on_machine).finish();
+    REQUIRE(expected.tasks() == 2);
+    CHECK(spell(data) == spell(expected));
+    REQUIRE(placed.tasks() == 2);
+    CHECK(placed.task(0).machine == to_text(made_with.machine));
+    CHECK(placed.size() == expected.size());
+}
+
+TEST_CASE("dataset_builder: the log form of another compiler's schedule is no schedule of Ansor's") {
+    dataset_builder builder;
+    const auto task = builder.task("k", "llvm", {});
+    REQUIRE(task);
+    measurement m;
+    m.status = outcome::ok;
+    m.seconds = {1e-3};
+    const auto refused = builder.add(*task, builder.source("log"), to_logged(plan{4, 0.5}), m);
+    REQUIRE(!refused);
+    CHECK(refused.error().code == errc::invalid_argument);
+    CHECK(refused.error().detail.find("\".tile\"") != std::string::npos);
+    step_list ansor; // a mark of TLM among Ansor's steps stays
+    ansor.steps = {split_step{2, 0, 512, {8}, true}, foreign_step{"PPT", "[\"PPT\"]"}};
+    CHECK(builder.add(*task, builder.source("log"), ansor, m));
+    CHECK(std::move(builder).finish().size() == 1);
 }
 
 } // namespace builder_test

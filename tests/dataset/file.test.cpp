@@ -48,7 +48,7 @@ errc code_of(const std::string& path, const dataset_expectation& expected = {}) 
 
 } // namespace
 
-TEST_CASE("dataset_file: XXH64 gives the published values, in one piece and in many") {
+TEST_CASE("dataset file: XXH64 gives the published values, in one piece and in many") {
     const auto of = [](std::string_view text, std::size_t piece) {
         detail::xxh64 hash;
         for (std::size_t i = 0; i < text.size(); i += piece) hash.add(text.data() + i, (std::min)(piece, text.size() - i));
@@ -62,7 +62,7 @@ TEST_CASE("dataset_file: XXH64 gives the published values, in one piece and in m
     }
 }
 
-TEST_CASE("dataset_file: what was written is mapped, and hashes the same wherever it is") {
+TEST_CASE("dataset file: what was written is mapped, and hashes the same wherever it is") {
     const logs::folder folder;
     const std::string path = folder / "set";
     const auto all = make(3000, 13, 2, 9);
@@ -103,7 +103,7 @@ TEST_CASE("dataset_file: what was written is mapped, and hashes the same whereve
     CHECK(mapped->primitives().size() == data.primitives().size());
 }
 
-TEST_CASE("dataset_file: machines of tasks; a set without them is a file of version 2, which says unknown") {
+TEST_CASE("dataset file: machines of tasks; a set without them is a file of version 2, which says unknown") {
     const logs::folder folder;
     const std::string path = folder / "set";
     const machine_identity zen5{"AuthenticAMD", "26", "2", "AMD EPYC", "x86-64-v4", "2", "L1 48K, L2 1M", "cc 12"};
@@ -179,7 +179,7 @@ TEST_CASE("dataset_file: machines of tasks; a set without them is a file of vers
     CHECK(content_hash(build(make(300, 1, 4, 5))) != content_hash(data));
 }
 
-TEST_CASE("dataset_file: a set of nothing, and one of a schedule without steps") {
+TEST_CASE("dataset file: a set of nothing, and one of a schedule without steps") {
     const logs::folder folder;
     const std::string path = folder / "set";
     REQUIRE(write_dataset(path, dataset()));
@@ -199,7 +199,7 @@ TEST_CASE("dataset_file: a set of nothing, and one of a schedule without steps")
     CHECK(mapped->seconds(0) == 1e-3);
 }
 
-TEST_CASE("dataset_file: a file that was cut, lengthened or changed in any byte is refused") {
+TEST_CASE("dataset file: a file that was cut, lengthened or changed in any byte is refused") {
     const logs::folder folder;
     const std::string path = folder / "set";
     REQUIRE(write_dataset(path, build(make(12, 2, 4))));
@@ -220,7 +220,7 @@ TEST_CASE("dataset_file: a file that was cut, lengthened or changed in any byte 
         }
 }
 
-TEST_CASE("dataset_file: nonsense with true hashes is refused, or can be read through") {
+TEST_CASE("dataset file: nonsense with true hashes is refused, or can be read through") {
     const logs::folder folder;
     const std::string path = folder / "set";
     const dataset data = build(make(12, 2, 4));
@@ -265,7 +265,7 @@ TEST_CASE("dataset_file: nonsense with true hashes is refused, or can be read th
     CHECK(rejected > 1000);
 }
 
-TEST_CASE("dataset_file: what is no data set, or not the expected one, is named as such") {
+TEST_CASE("dataset file: what is no data set, or not the expected one, is named as such") {
     const logs::folder folder;
     const std::string path = folder / "set";
     const auto written = write_dataset(path, build(make(12, 2, 4)), 42);
@@ -296,7 +296,7 @@ TEST_CASE("dataset_file: what is no data set, or not the expected one, is named 
     CHECK(code_of("/dev/zero") == errc::io);
 }
 
-TEST_CASE("dataset_file: a write that fails says so and leaves nothing") {
+TEST_CASE("dataset file: a write that fails says so and leaves nothing") {
     const logs::folder folder;
     const dataset data = build(make(12, 2, 4));
     const auto nowhere = write_dataset(folder / "no/such", data);

@@ -80,8 +80,11 @@ TEST_CASE("split: the seed draws the validation, the order of the logs does not"
         CHECK(v.size() == 12);
         for (const auto& k : v) ++drawn[k];
     }
-    CHECK(drawn.size() == 60); // each one's turn comes: 20 of 100 times, give or take 5 deviations
-    for (const auto& [key, times] : drawn) CHECK(std::abs(times - 20) <= 20);
+    CHECK(drawn.size() == 60); // each one's turn comes: 20 of 100 times, with a variance of 100 * 0.2 * 0.8
+    double chi_square = 0;
+    for (const auto& [key, times] : drawn) chi_square += (times - 20.0) * (times - 20.0) / 16;
+    CHECK(chi_square < 98.4); // one in a thousand is above, with 59 degrees of freedom
+    CHECK(chi_square > 29.6); // and one in a thousand below
 }
 
 TEST_CASE("split: keys that differ in how they spell padding are one; a fifth is held out") {

@@ -87,10 +87,12 @@ TEST_CASE("crop_tables: every wrong argument is one sentence and exit code 2") {
         {{"--data", folder.path}, "--cache and one of --data and --loopnest are needed"},
         {{"--data", folder.path, "--loopnest", "--cache", folder.path}, "one of --data and --loopnest"},
         {{"--loopnest", "--cache", folder.path, "--most", "4"}, "go with --data"},
+        {{"--data", folder.path, "--cache", folder.path, "--schedules", "5", "--kernels", "3"}, "go with --loopnest"},
         {{"--loopnest", "--cache", folder.path, "--mca", "znver4"}, "with --data or --clang"},
         {{"--loopnest", "--cache", folder.path, "--threads", "2", "--clang", "clang"}, "on one thread"},
         {{"--loopnest", "--cache", folder.path, "--kernels", "0"}, "--kernels: expected a whole number"},
         {{"--data", folder.path, "--cache", folder.path, "--machine", "/no/such"}, "/no/such"},
+        {{"--data", folder.path, "--cache", folder.path, "--figure", "/no/such/curves.svg"}, "/no/such/curves.svg"},
     };
     check_refusals(folder, AUGUR_CROP_TABLES_PROGRAM, rows);
 }

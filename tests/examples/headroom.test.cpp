@@ -72,7 +72,8 @@ TEST_CASE("headroom: the expected share is the mean over all subsets") {
 
 TEST_CASE("headroom: records are read as they were written, and a broken line is told with its number") {
     const scratch folder("headroom-test");
-    const auto r = made_up("a", 1e-5);
+    auto r = made_up("a", 1e-5);
+    r.searches[2].asked = 100; // it ended before
     std::ofstream(folder / "kernels.jsonl") << to_line(r) << to_line(made_up("b", 3e-4));
     const auto read = read_records(folder / "kernels.jsonl");
     REQUIRE(read);
@@ -80,6 +81,7 @@ TEST_CASE("headroom: records are read as they were written, and a broken line is
     CHECK(to_line(read->front()) == to_line(r));
     CHECK(read->front().searches[1].latencies.size() == 256);
     CHECK(std::isinf(read->front().picks[1]));
+    CHECK(read->front().searches[2].asked == 100);
     const auto whole = to_line(r);
     for (const std::size_t cut : {std::size_t{1}, whole.size() / 2, whole.size() - 3}) {
         std::ofstream(folder / "kernels.jsonl") << whole << whole.substr(0, cut);
@@ -87,6 +89,17 @@ TEST_CASE("headroom: records are read as they were written, and a broken line is
         REQUIRE(!broken);
         CHECK(contains(broken.error().detail, "kernels.jsonl:2:"));
     }
+}
+
+TEST_CASE("headroom: a search lacks trials if more are asked for than it has, unless it ended before") {
+    guided_search s;
+    CHECK(s.lacks(1));
+    s.latencies.assign(16, 1e-3); // of an older file, too
+    CHECK_FALSE(s.lacks(16));
+    CHECK(s.lacks(17));
+    s.asked = 64;
+    CHECK_FALSE(s.lacks(64));
+    CHECK(s.lacks(65));
 }
 
 TEST_CASE("headroom: tables of some of the guides") {
@@ -110,8 +123,32 @@ TEST_CASE("headroom: tables of some of the guides") {
     CHECK(tables[0].rows[5][1] == "-");
     CHECK(tables[0].rows[6][3] != "-");                             // 64 trials
     for (const auto& t : tables) CHECK(!contains(t.title, "hard")); // without random search no kernel is hard
-    CHECK(contains(chart_of(*read), "</svg>"));
+    CHECK(contains(chart_of(*read), "All kernels: median share"));
+    CHECK_FALSE(contains(chart_of(*read), "Hard kernels"));
     CHECK(find_guide("grid") == guides.size());
+    table_options named;
+    named.hard = {"a"};
+    CHECK(contains(chart_of(*read, named), "Hard kernels: median share"));
+    for (auto& r : records) r.searches = {}; // no guide is common to all
+    CHECK_FALSE(contains(markdown_of(tables_of(records, named)), "How much faster"));
+}
+
+TEST_CASE("headroom: all records of a kernel are hard, or none, by the geometric mean of their shares") {
+    // The latency of all random trials over the best, 1: of kernel a 10 and 1, of the others 2; sqrt(10 * 1) is the worst of the means.
+    const std::vector<std::pair<std::string, double>> runs{{"a", 10}, {"b", 2}, {"c", 2}, {"a", 1}, {"b", 2}, {"c", 2}};
+    std::vector<kernel_record> records;
+    for (const auto& [name, latency] : runs) {
+        auto& r = records.emplace_back();
+        r.kernel = r.label = name;
+        r.searches[find_guide("random")].latencies.assign(64, latency);
+        r.best_elsewhere = 1;
+    }
+    for (const auto& t : tables_of(records)) {
+        if (t.title != "Kernels") continue;
+        REQUIRE(t.rows.size() == 7);
+        for (const auto& row : t.rows)
+            if (row[0] != "kernel") CHECK(row[7] == (row[0] == "a" ? "hard" : "easy"));
+    }
 }
 
 TEST_CASE("headroom: two runs of a kernel are one kernel in means and intervals, and the better of their bests is the best") {

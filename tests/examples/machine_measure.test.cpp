@@ -20,14 +20,14 @@ using examples::loop_time;
 constexpr char benchmarks[] = R"(#!/bin/sh
 say() { echo "$1 $2 $3 1"; }
 what=$2.$3
-echo x >> FOLDER/ran-$2
+echo "x $3 $4" >> FOLDER/ran-$2
 count=$(wc -l < FOLDER/ran-$2)
 case "$2" in
 "") say nop 0.25 0.26; say forward.vector 9 9.1; say fadd.f32.1.latency 4 4; say fadd.f32.1.throughput 0.5 0.5
     say fmul.f32.1.latency 4 6; say fmul.f32.1.throughput 0.5 0.5 ;;
 branches) say branches.never 1 1; say branches.always 1 1
     [ $count -lt 3 ] && say branches.random 8 16 || say branches.random 8.5 8.6 ;;
-chase) case $3 in 16384) say chase 5 5 ;; 524288) say chase 20 30 ;; *) say chase 300 301 ;; esac ;;
+chase) case $3 in 16384) say chase 5 5 ;; 65536) say chase 30 30 ;; 524288) say chase 20 30 ;; *) say chase 300 301 ;; esac ;;
 read) case $4 in 0) say read 0.02 0.02 ;; *) say read.$4 0.1 0.1 ;; esac ;;
 esac
 )";
@@ -43,10 +43,8 @@ augur::machine small_machine() {
     return m;
 }
 
-} // namespace
-
-TEST_CASE("machine: what is noise is measured again, and a default when it stays so") {
-    const scratch folder("machine-test");
+// Writes the compiler.   @return its path
+std::string write_compiler(const scratch& folder) {
     std::string text = benchmarks;
     for (std::size_t at = 0; (at = text.find("FOLDER", at)) != std::string::npos;) text.replace(at, 6, folder.path);
     REQUIRE(augur::loopnest::write_private_file(folder / "benchmarks", text));
@@ -54,7 +52,14 @@ TEST_CASE("machine: what is noise is measured again, and a default when it stays
                                                                "case \"$to\" in */probes|*/memory) cp " +
                                                                    (folder / "benchmarks") + " $to; chmod 700 $to;; *) echo made-up cc;; esac\n"));
     REQUIRE(::chmod((folder / "cc").c_str(), 0700) == 0);
-    examples::machine_meter meter(small_machine(), {.command = folder / "cc", .flags = {}}, true, nullptr);
+    return folder / "cc";
+}
+
+} // namespace
+
+TEST_CASE("machine: what is noise is measured again, and a default when it stays so") {
+    const scratch folder("machine-test");
+    examples::machine_meter meter(small_machine(), {.command = write_compiler(folder), .flags = {}}, true, nullptr);
     examples::progress_line progress;
     const auto m = meter.run(progress);
     if (!m) FAIL(m.error().detail);
@@ -81,6 +86,35 @@ TEST_CASE("machine: what is noise is measured again, and a default when it stays
     const auto branches = contents(folder / "ran-branches"), probes = contents(folder / "ran-");
     CHECK(std::count(branches.begin(), branches.end(), 'x') == 3);
     CHECK(std::count(probes.begin(), probes.end(), 'x') == 2); // the most
+}
+
+TEST_CASE("machine: all cores read more than all instances of the caches hold, or the bandwidth of all is not known") {
+    const scratch folder("machine-test");
+    const auto compiler = write_compiler(folder);
+    auto host = small_machine();
+    host.processors = 16;
+    host.caches = {{1, 32 << 10U}, {2, 64 << 20U}};
+    host.caches[1].sharers = 4;
+    const auto measure = [&](std::vector<std::string>& notes) {
+        examples::machine_meter meter(host, {.command = compiler, .flags = {}}, true, nullptr);
+        examples::progress_line progress;
+        const auto m = meter.run(progress);
+        if (!m) FAIL(m.error().detail);
+        notes = meter.notes();
+        return m->memory;
+    };
+    std::vector<std::string> notes;
+    const auto whole = measure(notes);
+    CHECK(contains(contents(folder / "ran-read"), "x 537919488 16\n")); // 2 (16 * 32 KiB + 4 * 64 MiB)
+    CHECK(contains(contents(folder / "ran-read"), "x 134217728 1\n"));  // one core: twice one instance
+    CHECK(whole.bytes_per_second == 1e10);
+    CHECK(whole.from == provenance::measured);
+    host.memory.bytes = std::int64_t{1} << 30U; // a quarter is 256 MiB
+    const auto small = measure(notes);
+    CHECK(small.core_bytes_per_second == 1e10);
+    CHECK(small.bytes_per_second == 0);
+    CHECK(small.from == provenance::defaulted);
+    CHECK(std::any_of(notes.begin(), notes.end(), [](const auto& n) { return contains(n, "the bandwidth of all cores is not measured"); }));
 }
 
 TEST_CASE("machine: a launch that is noise is no number") {

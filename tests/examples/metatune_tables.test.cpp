@@ -25,6 +25,7 @@ TEST_CASE("metatune_tables: every wrong argument is one sentence and exit code 2
     const std::vector<std::pair<strings, std::string>> rows{
         {{"--device", "abacus"}, "--device: expected cuda_gtx1650|"},
         {{"--variant", "other"}, "--variant: expected usual|plain|"},
+        {{"--variant", "usual", "--variant", "tlp", "--frozen"}, "it does not go with --variant tlp"},
         {{"--quick", "--work", folder / ""}, "results.jsonl:1:"},
         {{"--epochs", "0"}, "--epochs: expected a whole number"},
         {{"--data", "/no/such"}, "/no/such/autotvm/cuda_gtx1650.vgg-16.jsonl.gz"},

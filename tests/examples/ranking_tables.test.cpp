@@ -59,6 +59,7 @@ TEST_CASE("ranking_tables: other kernels' logs rank a kernel, tested kernels are
                           "--size",  "small", "--work", folder / "work",           "--effort",  "1",   "--threads",   "1"};
     REQUIRE(run(folder, AUGUR_RANKING_TABLES_PROGRAM, command) == 0);
     const auto first = contents(folder / "out"), kept = contents(folder / "work");
+    for (const char* line : {"0/4  1 kernels", "1/4  1 kernels", "2/4  2 kernels", "3/4  2 kernels"}) CHECK(contains(contents(folder / "err"), line));
     CHECK(contains(first, "2 kernels with 48 schedules to learn from, 1 that are tested are left out; 1 tested kernels with 32 schedules"));
     // Of 32 schedules one is ten times as fast as all others: a pick has it, or a tenth of its speed.
 #ifdef AUGUR_EXAMPLES_NEST_MODELS

@@ -5,12 +5,15 @@
 #ifdef AUGUR_SEARCH_TABLES_PROGRAM // else there is no Eigen
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -269,6 +272,47 @@ TEST_CASE("search_tables: a first round is a result of its own, and leaves a sea
     CHECK(run({"--first-round", "4"}) == grown);
 }
 
+TEST_CASE("search_tables: what a search learned from is a part of its key, and an older file does not name it") {
+    const auto device = made_up_device();
+    auto fewer = made_up_device(); // one task less to learn from
+    fewer.tasks.pop_back();
+    fewer.configs.pop_back();
+    for (const char* search : {"random", "bo", "descent", "sa+xgb"}) CHECK(learned_by(search, device, 0).empty());
+    for (const char* search : {"bo+meta", "bo+supervised:knobs", "rl+meta:plain", "tlm", "transferred", "sa+xgb:history"}) {
+        const auto learned = learned_by(search, device, 0);
+        CHECK(learned.size() == 16);
+        CHECK(learned == learned_by(search, made_up_device(), 0));
+        CHECK(learned != learned_by(search, fewer, 0));
+    }
+    const scratch folder("search-tables-test");
+    search_result r{"d", "t", "bo+meta", 1, 16, 0, 1, 1.0, 0, {1.0}};
+    std::ofstream(folder / "results.jsonl")
+        << R"({"device":"d","task":"t","search":"bo+meta","trials":16,"trainings":1,"first_round":0,"seed":1,"optimum":1,"proposing":0,"best":[1]})"
+        << '\n';
+    auto results = open_results(folder / "results.jsonl", 16, 1);
+    REQUIRE(results);
+    CHECK(results->find(key_of(r)) != nullptr); // not the key of what is searched now
+    r.learned = learned_by("bo+meta", device, 0);
+    CHECK(results->find(key_of(r)) == nullptr);
+    REQUIRE(results->add(key_of(r), r));
+    const auto again = open_results(folder / "results.jsonl", 16, 1);
+    REQUIRE(again);
+    CHECK(again->all().size() == 2);
+    REQUIRE(again->find(key_of(r)) != nullptr);
+    CHECK(again->find(key_of(r))->learned == r.learned);
+}
+
+TEST_CASE("search_tables: a signal ends it, and the same command goes on") {
+    const scratch folder("search-tables-test");
+    const strings command{"--quick", "--trials", "128", "--search", "bo", "--work", folder / "w", "--threads", "1"};
+    const pid_t child = start(folder, AUGUR_SEARCH_TABLES_PROGRAM, command);
+    for (int i = 0; i < 30'000 && lines_in(folder / "w/results.jsonl") == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ::kill(child, SIGINT);
+    CHECK(wait_for(child) == 130);
+    CHECK(contains(contents(folder / "err"), "the same command goes on"));
+    CHECK(run_tables(folder, command) == 0);
+}
+
 TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled") {
     augur::tuning_archive archive;
     std::vector<augur::autotvm_config> configs;
@@ -297,6 +341,6 @@ TEST_CASE("search_tables: copied timings are left out, slow sessions are scaled"
     CHECK(archive.records[0].measured.seconds[0] == 1e-3);
 }
 
-#endif
-
 } // namespace search_tables_test
+
+#endif

@@ -31,6 +31,14 @@ TEST_CASE("statistics: means and intervals") {
     CHECK(examples::arithmetic(std::vector<double>{3}).low == 3);
 }
 
+TEST_CASE("statistics: a median with failures, which are infinite and the largest") {
+    constexpr double failed = std::numeric_limits<double>::infinity();
+    CHECK(examples::median({1, failed, 2}) == 2);
+    CHECK(examples::median({failed, 1, failed}) == failed);
+    CHECK(examples::median({1, 2, failed, failed}) == failed);
+    CHECK(examples::median({4, 1, 2, failed}) == 3);
+}
+
 TEST_CASE("statistics: Spearman's correlation, with ties") {
     CHECK(examples::spearman({1, 2, 3, 4}, {1, 10, 100, 1000}) == doctest::Approx(1));
     CHECK(examples::spearman({1, 2, 3, 4}, {9, 7, 5, 1}) == doctest::Approx(-1));

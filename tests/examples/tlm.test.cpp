@@ -15,6 +15,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -185,7 +186,7 @@ TEST_CASE("tlm: a corpus that is killed at any moment is not there or whole, and
     const auto expected = contents(whole);
     const auto is_writing = [&] {
         for (const auto& entry : std::filesystem::directory_iterator(folder / "made"))
-            if (entry.path().extension() == ".part") return true;
+            if (std::error_code gone; entry.path().extension() == ".part" && std::filesystem::file_size(entry.path(), gone) > 0 && !gone) return true;
         return false;
     };
 #ifdef AUGUR_TEST_SLOW
@@ -394,6 +395,16 @@ TEST_CASE("tlm: what is missing or wrong is told") {
     CHECK(run_tlm(folder, {"corpus"}) == 2);
     CHECK(contains(contents(folder / "err"), "expected --out FILE"));
     CHECK(run_tlm(folder, {"corpus", "--out", folder / "c", "--networks", "no_such"}) == 1);
+    CHECK_FALSE(std::filesystem::exists(folder / "c"));
+    const std::vector<strings> nowhere{{"corpus", "--out", folder / "none/c"}, {"sentences", "--out", folder / "none/c", "--log", folder / "l"}};
+    for (const auto& arguments : nowhere) { // found out before the work
+        CHECK(run_tlm(folder, arguments) == 2);
+        CHECK(contains(contents(folder / "err"), "none/c: cannot make a new file"));
+    }
+    CHECK(run_tlm(folder, {"sentences", "--out", folder / "c", "--log", folder / "l", "--seed", "5"}) == 2);
+    CHECK(contains(contents(folder / "err"), "--seed"));
+    CHECK(run_tlm(folder, {"kernels", "--threads", "3"}) == 2);
+    CHECK(contains(contents(folder / "err"), "--threads"));
     CHECK(run_tlm(folder, {"kernels", "--networks", "gpt2:tokens=1,past=8,vgg_16", "--kernels", "2"}) == 0);
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "none", "--model", folder / "m"}) == 1);
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "none", "--model", folder / "m", "--rate", "-1"}) == 2);
@@ -404,8 +415,12 @@ TEST_CASE("tlm: what is missing or wrong is told") {
     CHECK(run_tlm(folder, {"train", "--corpus", folder / "m.checkpoint", "--model", folder / "m"}) == 2);
     CHECK(run_tlm(folder, {"generate", "--model", folder / "none", "--kernel", "dense:m=24,n=40,k=56"}) == 1);
     CHECK(contains(contents(folder / "err"), "config.json"));
+    std::filesystem::remove(folder / "out");
+    std::filesystem::create_symlink("/dev/full", folder / "out"); // a disk without space
+    CHECK(run_tlm(folder, {"kernels", "--kernels", "2"}) == 1);
+    CHECK(contains(contents(folder / "err"), "stdout: cannot be written"));
 }
 
-#endif
-
 } // namespace tlm_test
+
+#endif

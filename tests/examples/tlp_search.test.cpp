@@ -170,6 +170,9 @@ TEST_CASE("tlp_search: killed at any moment it goes on, each record once; every 
     CHECK(contains(said, "again ms"));
     check_search(work + "/mtl-1", 8);
     CHECK(line_of(said, "MTL-TLP  ")[0] == "1");
+    { std::ofstream(folder / "data/ansor-x86-24core/other.jsonl", std::ios::app) << '\n'; } // not what MTL-TLP has learned from
+    CHECK(run(folder, with_data) == 2);
+    CHECK(contains(contents(folder / "err"), "/mtl holds searches with other settings ('other.jsonl "));
 
     // Times belong to records: what is damaged or lost is told, not shown.
     const std::string log = contents(work + "/random-1.jsonl"), times = contents(work + "/random-1.times");

@@ -156,6 +156,13 @@ TEST_CASE("a test task without a compute DAG is left out by name, the row stands
     CHECK(contents(folder / "out").find("x86-24core (6 tasks held out)") != std::string::npos);
     CHECK(results(folder).at("x86-24core, median program (top-5: five about it) 1") !=
           whole.at("x86-24core, median program (top-5: five about it) 1"));
+    append(folder / "cache/logs/ansor-x86-24core/alexnet.json", "damaged\n");
+    REQUIRE(run(folder, arguments) == 0);
+    auto strict = arguments;
+    strict.emplace_back("--strict"); // does not go on with the data set that passed over the line
+    CHECK(run(folder, strict) != 0);
+    CHECK(contents(folder / "err").find("alexnet.json") != std::string::npos);
+
     others.back() = "alexnet,vgg16";
     CHECK(run(folder, others) == 2);
     CHECK(contents(folder / "err").find("test network 'vgg16': there is no log of that name, only ") != std::string::npos);

@@ -89,6 +89,42 @@ TEST_CASE("transfer: the summary is a geometric mean, kernels with a source and 
     CHECK(rows[3][3] == "0.250");
 }
 
+TEST_CASE("transfer: a kernel on another machine, or with schedules of other logs, is another kernel") {
+    std::vector<transfer_result> machines{made_up_result("net", "a", "trees", 2, 3), made_up_result("net", "a", "trees", 1, 0)};
+    machines[1].machine = "another machine";
+    const auto summary = summary_table(machines);
+    REQUIRE(summary.size() == 3);
+    CHECK(summary[1][0] == "1 with a source");
+    CHECK(summary[1][3] == "0.500");
+    CHECK(summary[2][0] == "1 without");
+    CHECK(summary[2][3] == "1.000");
+    std::vector<transfer_result> logs{made_up_result("net", "a", "trees", 1, 3), made_up_result("net", "a", "random", 2, 0),
+                                      made_up_result("net", "a", "trees", 4, 3), made_up_result("net", "a", "random", 4, 0)};
+    for (const std::size_t i : {std::size_t{2}, std::size_t{3}}) logs[i].logs = "c";
+    const auto rivals = rivals_table(logs);
+    REQUIRE(rivals.size() == 3);
+    CHECK(rivals[1][0] == "2 with a source");
+    CHECK(rivals[1][2] == "1.414"); // of 2 and 1
+    CHECK(rivals[2][2] == "1.000"); // the one for which random schedules do worst
+}
+
+TEST_CASE("transfer: without an untuned latency a network has none, and no speed-up") {
+    augur::session_report report;
+    report.options.work.name = "net";
+    report.kernels.resize(2);
+    report.kernels[0].untuned = 0.004;
+    report.searches.emplace_back("random", 2);
+    for (auto& r : report.searches[0].result) r.latency = 0.002;
+    const auto rows = kernel_table(report, 0, {});
+    REQUIRE(rows.size() == 4);
+    CHECK(rows[1][5] == "4.000");
+    CHECK(rows[1][7] == "2.00x");
+    CHECK(rows[2][5] == "-");
+    CHECK(rows[3][5] == "-"); // the network
+    CHECK(rows[3][6] == "4.000");
+    CHECK(rows[3][7] == "-");
+}
+
 TEST_CASE("transfer: rivals are compared kernel by kernel, the hard ones apart") {
     std::vector<transfer_result> all{made_up_result("net", "a", "trees", 1, 3), made_up_result("net", "b", "trees", 1, 1),
                                      made_up_result("net", "c", "trees", 1, 0)};

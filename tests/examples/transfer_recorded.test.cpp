@@ -245,6 +245,7 @@ TEST_CASE("transfer_recorded: every wrong argument is one sentence and exit code
                     {{"--autotvm", "log", "--archive", "a"}, "got 1 --archive"},
                     {{"--autotvm", ""}, "--autotvm: expected a value, got none"},
                     {{"--tlp=yes"}, "--tlp takes no value"},
+                    {{"--archive", "a", "--archive", "b", "--tlp"}, "--tlp goes with --autotvm"},
                     {{"log"}, "unexpected argument 'log'"}});
     std::ofstream(folder / "none.jsonl") << "no record\n";
     CHECK(wait_for(start(folder, AUGUR_TRANSFER_RECORDED_PROGRAM, {"--autotvm", folder / "none.jsonl"})) == 1);

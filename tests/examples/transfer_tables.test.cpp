@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../examples/papers/transfer_tables/networks.hpp"
+#include "../../examples/papers/transfer_tables/runs.hpp"
 #include "made_up_result.hpp"
 
 namespace transfer_tables_test {
@@ -61,6 +62,20 @@ TEST_CASE("transfer_tables: classes, choices by equation 1 and shares of the lon
     REQUIRE(parts.size() == 2);
     CHECK(parts[1] == strings{"a", "all", "4.000", "4.000", "100", "10", "100", "10"});
     CHECK(transfer_figures::tables_of({}, {})->empty());
+}
+
+TEST_CASE("transfer_tables: runs are told apart by machine, and leave out a kernel whose untuned schedule has failed") {
+    std::vector<examples::transfer_result> results{made_up_result("net", "a", "trees", 1), made_up_result("net", "b", "trees", 8),
+                                                   made_up_result("net", "a", "trees", 2)}; // untuned 4, full 1
+    results[1].untuned = 0;
+    results[2].machine = "another machine";
+    const auto runs = transfer_figures::runs_of(results);
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0].kernels.size() == 1);
+    CHECK(runs[0].speedup() == 4);
+    CHECK(runs[0].full_speedup() == 4);
+    CHECK(runs[0].count(&examples::transfer_result::measurements) == 4);
+    CHECK(runs[1].speedup() == 2);
 }
 
 } // namespace transfer_tables_test

@@ -56,11 +56,12 @@ BEGIN {
     allow("tune", "search record", posix)
     allow("loopnest", "workload schedule space record model search tune", posix "|" simd)
     allow("loopnest/crop", "loopnest program", "")
-    allow("io", "dataset space loopnest", posix "|^(zlib|zstd)\\.h$")
+    allow("io", "dataset space", posix "|^(zlib|zstd)\\.h$")
+    allow("io/loopnest", "loopnest", "")
     allow("tbb", "core", "^(oneapi/)?tbb/")
     allow("llvm", "model search tune program loopnest", "^llvm/|" posix)
     allow("xgboost", "model search tune dataset", "^xgboost/")
-    allow("session", "tlp tlm metatune crop transfer search search/bayes tune io loopnest loopnest/crop tbb xgboost", posix)
+    allow("session", "tlp tlm metatune crop transfer search search/bayes tune io io/loopnest loopnest loopnest/crop tbb xgboost", posix)
     banned = "^(iostream|random|regex|format|expected)$"
 }
 

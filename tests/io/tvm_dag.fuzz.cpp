@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include <augur/io/tvm_dag.hpp>
+#include <augur/io/loopnest/tvm_dag.hpp>
 #include <augur/loopnest/ir/dag_class.hpp>
 
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// MetaTune's online cost model: the concept, what it scores before and after it adapts, and the edges: failures, constant labels, refused candidates.
+// MetaTune's online cost model: the concept, what it scores before and after it adapts, threads, and the edges: failures, constant labels, refused
+// candidates.
 #include <augur/metatune/cost_model.hpp>
 
 #include <algorithm>
@@ -15,6 +16,8 @@
 #include <doctest/doctest.h>
 
 #include <augur/schedule/steps.hpp>
+
+#include "../search/threads.hpp"
 
 namespace mt = augur::metatune;
 namespace nn = augur::nn;
@@ -253,6 +256,21 @@ TEST_CASE("metatune cost model: candidates without loops score -infinity and tea
     CHECK(scores_of(model, data.task, data.schedules) == before);
 }
 
+TEST_CASE("metatune cost model: a task that cannot be adapted keeps no other from it") {
+    const measured_sizes first(bowl_of_sizes, "a"), second(bowl_of_sizes, "b");
+    auto model = from_start();
+    const two_sizes of_another_network{-2, 1};
+    std::vector<seen_record> records(first.records.begin(), first.records.begin() + 20);
+    records.push_back({&first.task, &of_another_network, &first.outcomes[20]});
+    records.insert(records.end(), second.records.begin(), second.records.begin() + 20);
+    const auto done = model.update(std::span<const seen_record>(records));
+    REQUIRE_FALSE(done);
+    CHECK(done.error().code == augur::errc::shape_mismatch);
+    CHECK(model.adapted(first.task) == nullptr);
+    CHECK(model.adapted(second.task) != nullptr);
+    CHECK(model.update(std::span<const seen_record>(records))); // nothing new
+}
+
 TEST_CASE("metatune cost model: scores are those of the network, a large batch scores as its parts, to the bit") {
     const measured_sizes data(bowl_of_sizes);
     auto model = from_start();
@@ -272,4 +290,61 @@ TEST_CASE("metatune cost model: scores are those of the network, a large batch s
     many.resize(601);
     const auto whole = scores_of(model, data.task, many), once = scores_of(model, data.task, data.schedules);
     for (std::size_t i = 0; i < many.size(); ++i) CHECK(whole[i] == once[i % 64]);
+}
+
+TEST_CASE("metatune cost model: the same bits for any number of threads that extract loops") {
+    const measured_sizes data(bowl_of_sizes);
+    std::vector<two_sizes> many = data.schedules; // more than are extracted at a time
+    for (std::int64_t i = 0; i < 300; ++i) many.push_back({i % 9, 1 + i % 7});
+    auto serial = from_start();
+    REQUIRE(serial.update(data.first(40)));
+    const auto expected = scores_of(serial, data.task, many);
+    for (const std::size_t count : {std::size_t{1}, std::size_t{4}}) {
+        CAPTURE(count);
+        toy::threads threads{count};
+        mt::fine_tuning_options options;
+        options.steps = 300;
+        options.learning_rate = 5e-3;
+        mt::cost_model<two_sizes, toy_kernel, sizes_as_loops, toy::threads> model(sizes_as_loops(), start_weights(), threads, options);
+        REQUIRE(model.update(data.first(40)));
+        std::vector<float> scores(many.size());
+        REQUIRE(model.score(data.task, std::span<const two_sizes>(many), std::span<float>(scores)));
+        CHECK(scores == expected);
+        CHECK(model.unscored() == serial.unscored());
+        REQUIRE(model.last_failure());
+        CHECK(model.last_failure()->detail == serial.last_failure()->detail);
+    }
+}
+
+TEST_CASE("metatune cost model: it tells how many candidates have no score, and why the last of them has none") {
+    const measured_sizes data(bowl_of_sizes);
+    auto model = from_start();
+    CHECK(model.unscored() == 0);
+    CHECK_FALSE(model.last_failure());
+    std::vector<two_sizes> schedules = data.schedules;
+    for (const std::size_t i : {std::size_t{3}, std::size_t{9}, std::size_t{40}}) schedules[i].a = 0;
+    auto scores = scores_of(model, data.task, schedules);
+    CHECK(std::count(scores.begin(), scores.end(), refused_score) == 3);
+    CHECK(model.unscored() == 3);
+    REQUIRE(model.last_failure());
+    CHECK(model.last_failure()->code == augur::errc::illegal_schedule);
+    CHECK(model.last_failure()->detail == "no loops");
+    schedules[50].a = -1; // behind the others
+    scores = scores_of(model, data.task, schedules);
+    CHECK(std::count(scores.begin(), scores.end(), refused_score) == 4);
+    CHECK(model.unscored() == 4);
+    REQUIRE(model.last_failure());
+    CHECK(model.last_failure()->code == augur::errc::invalid_argument);
+    scores_of(model, data.task, data.schedules); // of the last batch alone
+    CHECK(model.unscored() == 0);
+    CHECK_FALSE(model.last_failure());
+
+    auto huge = start_weights(1); // finite weights whose outputs are not
+    huge.head.layers.back().b.setConstant(std::numeric_limits<float>::max());
+    huge.head.layers.back().W.setConstant(std::numeric_limits<float>::max());
+    model_of_sizes overflows(sizes_as_loops(), huge);
+    scores = scores_of(overflows, data.task, data.schedules);
+    CHECK(overflows.unscored() == static_cast<std::size_t>(std::count(scores.begin(), scores.end(), refused_score)));
+    REQUIRE(overflows.last_failure());
+    CHECK(overflows.last_failure()->code == augur::errc::limit);
 }

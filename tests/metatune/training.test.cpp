@@ -226,6 +226,56 @@ TEST_CASE("metatune training: the speeds of a meta-task are relative to the best
     CHECK(trained(16) == doctest::Approx(0.625).epsilon(0.1));
 }
 
+TEST_CASE("metatune training: options that prepare for a fine-tuning adapt as it does") {
+    mt::fine_tuning_options adapts;
+    const auto prepared = mt::meta_training_options::preparing(adapts);
+    CHECK(prepared.inner.inner_rate == adapts.inner_rate);
+    CHECK(prepared.inner.inner_steps == adapts.inner_steps);
+    CHECK(prepared.frozen == adapts.frozen);
+    CHECK(prepared.validity_weight == adapts.validity_weight);
+    CHECK(4 * prepared.cold == prepared.batch);
+    CHECK(prepared.check());
+    // Two candidates, one of them the support and the other the query. The loss before the first step is smooth L1 of the query's speed relative to
+    // the support, after the inner steps; fine-tuning without Adam takes these steps, too.
+    augur::random_engine rng(4);
+    mt::task_samples task = bowl(2, 0, rng);
+    task.seconds = {1e-3, 4e-3};
+    augur::serial_executor serial;
+    const auto start = mt::network<float>::random_init(small_config(1), augur::random_engine(1));
+    adapts.inner_rate = 0.1;
+    adapts.steps = 0;
+    for (const bool frozen : {false, true})
+        for (const std::size_t steps : {std::size_t{1}, std::size_t{4}}) {
+            CAPTURE(frozen);
+            CAPTURE(steps);
+            adapts.frozen = frozen;
+            adapts.inner_steps = steps;
+            auto options = mt::meta_training_options::preparing(adapts);
+            options.shots = options.queries = options.batch = options.steps = 1;
+            options.cold = 0;
+            mt::training_state state(start);
+            const auto report = mt::meta_train(state, std::vector{task}, serial, options, go_on);
+            REQUIRE(report);
+            const auto loss_of = [&](std::size_t support, const mt::fine_tuning_options& by) {
+                auto net = start;
+                REQUIRE(mt::fine_tune(net, part_of(task, support, support + 1), by));
+                const double predicted = static_cast<double>(predictions(net, part_of(task, 1 - support, 2 - support))(0, 0));
+                const double off = std::abs(predicted - task.seconds[support] / task.seconds[1 - support]);
+                return off < 1 ? off * off / 2 : off - 0.5;
+            };
+            const auto agrees = [&](const mt::fine_tuning_options& by) {
+                return std::abs(report->first_loss - loss_of(0, by)) < 1e-5 || std::abs(report->first_loss - loss_of(1, by)) < 1e-5;
+            };
+            CHECK(agrees(adapts));
+            auto other = adapts;
+            other.inner_steps = 2;
+            CHECK_FALSE(agrees(other));
+            other = adapts;
+            other.frozen = !frozen;
+            CHECK_FALSE(agrees(other));
+        }
+}
+
 TEST_CASE("metatune training: frozen convolutions do not move; the kinds of meta-gradient and the seeds differ") {
     const auto tasks = bowls(6, 20, 20, 3);
     augur::serial_executor serial;

@@ -31,7 +31,7 @@ std::vector<float> both(const bounded_blend& how, const std::vector<float>& said
 
 } // namespace
 
-TEST_CASE("second opinion: the formula, in double") {
+TEST_CASE("bounded_blend: the formula, in double") {
     const auto said = some(33, 1), first = some(33, 2);
     const double middle = task_normaliser::fit(said, 1).middle().front();
     const auto got = both({0.5F, 2}, said, first);
@@ -39,14 +39,14 @@ TEST_CASE("second opinion: the formula, in double") {
         CHECK(double(got[i]) == doctest::Approx(double(first[i]) + 0.5 * std::tanh((double(said[i]) - middle) / 2)).epsilon(1e-6));
 }
 
-TEST_CASE("second opinion: what it says of all candidates alike does not matter") {
+TEST_CASE("bounded_blend: what it says of all candidates alike does not matter") {
     const auto said = some(40, 3), first = some(40, 4);
     auto moved = said;
     for (float& x : moved) x += 1024;
     CHECK(both({}, said, first) == both({}, moved, first));
 }
 
-TEST_CASE("second opinion: it orders what the first thinks equal, and lifts nothing over what is better by twice its weight") {
+TEST_CASE("bounded_blend: it orders what the first thinks equal, and lifts nothing over what is better by twice its weight") {
     const std::vector<float> said{9, -9, 1e30F, -1e30F, 0};
     const auto equal = both({}, said, {1, 1, 1, 1, 1});
     CHECK(equal[2] >= equal[0]);
@@ -58,7 +58,7 @@ TEST_CASE("second opinion: it orders what the first thinks equal, and lifts noth
     CHECK(apart[1] > apart[0]);
 }
 
-TEST_CASE("second opinion: who cannot score has none") {
+TEST_CASE("bounded_blend: who cannot score has none") {
     CHECK(both({}, {none, 1, 2}, {5, none, 6})[0] == 5);
     CHECK(both({}, {none, 1, 2}, {5, none, 6})[1] == none);
     const std::vector<float> first{1, 2, 3};

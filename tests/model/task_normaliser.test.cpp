@@ -117,4 +117,20 @@ TEST_CASE("task_normaliser: the absolute normalisation changes nothing") {
     CHECK(same == rows);
 }
 
+TEST_CASE("task_normaliser: each column has its own ranks, as counted") {
+    const auto rows = some_rows(50, 3);
+    auto asked = some_rows(20, 4);
+    for (std::size_t i = 0; i < asked.size(); i += columns) asked[i] += 0.5F; // between the values of the first column
+    auto related = asked;
+    task_normaliser::fit(rows, columns, normalisation::ranked).relate(related);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+        float less = 0, equal = 0;
+        for (std::size_t k = i % columns; k < rows.size(); k += columns) {
+            less += rows[k] < asked[i] ? 1.0F : 0.0F;
+            equal += rows[k] == asked[i] ? 1.0F : 0.0F;
+        }
+        CHECK(related[i] == (less + 0.5F * equal) / 50);
+    }
+}
+
 } // namespace task_normaliser_test

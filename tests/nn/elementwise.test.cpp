@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <augur/core/isa.hpp>
 #include <augur/core/random_engine.hpp>
 #include <doctest/doctest.h>
 
@@ -22,6 +23,21 @@ std::vector<float> numbers(std::size_t n, augur::random_engine& rng) {
     for (float& v : x) v = rng.below(5) == 0 ? 0.0F : static_cast<float>(rng.uniform(-2, 2));
     return x;
 }
+
+/// The forms of a kernel that this machine can run.
+template <class F>
+std::vector<F> forms_here(F generic, F avx2, F avx512) {
+    std::vector<F> out{generic};
+    if (augur::best_isa() >= augur::isa::avx2) out.push_back(avx2);
+    if (augur::best_isa() >= augur::isa::avx512) out.push_back(avx512);
+    return out;
+}
+#if defined(__x86_64__)
+#define EVERY_FORM(NAME) forms_here(&kernels::detail::NAME##_generic, &kernels::detail::NAME##_avx2, &kernels::detail::NAME##_avx512)
+#else
+#define EVERY_FORM(NAME)                                                                                                                             \
+    std::vector { &kernels::NAME }
+#endif
 } // namespace
 
 TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
@@ -77,6 +93,122 @@ TEST_CASE("elementwise: the same numbers as plain loops, whatever the length") {
         for (std::size_t i = 0; i < n; ++i) CHECK(d[i] == ((x[i] + rows[i]) + rows[n + 1 + i]) + rows[2 * (n + 1) + i]);
     }
 }
+
+TEST_CASE("elementwise: the form of each instruction set gives the numbers of plain loops, whatever the length, and writes nothing behind") {
+    augur::random_engine rng(6);
+    for (std::size_t n = 0; n < 70; ++n) {
+        CAPTURE(n);
+        const auto size = static_cast<std::ptrdiff_t>(n);
+        const auto x = numbers(n + 1, rng), y = numbers(n + 1, rng), z = numbers(n + 1, rng), rows = numbers(3 * (n + 1), rng);
+        std::vector<float> power(n);
+        for (std::size_t i = 0; i < n; ++i) power[i] = std::exp(-std::abs(y[i]));
+        // `call` runs a form on a copy of `from`, whose first n numbers become those of `formula`.
+        const auto exactly = [&](const auto& forms, const std::vector<float>& from, const auto& call, const auto& formula) {
+            auto want = from;
+            for (std::size_t i = 0; i < n; ++i) want[i] = formula(i);
+            for (const auto form : forms) {
+                auto to = from;
+                call(form, to.data());
+                CHECK(to == want);
+            }
+        };
+        const auto nearly = [&](const auto& forms, const std::vector<float>& from, const auto& call, const auto& formula) {
+            for (const auto form : forms) {
+                auto to = from;
+                call(form, to.data());
+                double worst = 0;
+                for (std::size_t i = 0; i < n; ++i) worst = std::max(worst, std::abs(static_cast<double>(to[i]) - formula(i)));
+                CHECK(worst < 1e-5);
+                CHECK(to[n] == from[n]);
+            }
+        };
+        const auto relu = [](float v) { return v > 0 ? v : 0.0F; };
+        exactly(EVERY_FORM(relu), x, [&](auto f, float* to) { f(to, size); }, [&](std::size_t i) { return relu(x[i]); });
+        exactly(
+            EVERY_FORM(relu_backward), z, [&](auto f, float* to) { f(y.data(), x.data(), to, size); },
+            [&](std::size_t i) { return y[i] > 0 ? x[i] : 0.0F; });
+        exactly(EVERY_FORM(add), y, [&](auto f, float* to) { f(x.data(), to, size); }, [&](std::size_t i) { return y[i] + x[i]; });
+        exactly(EVERY_FORM(scale), x, [&](auto f, float* to) { f(0.3F, to, size); }, [&](std::size_t i) { return x[i] * 0.3F; });
+        exactly(
+            EVERY_FORM(relu_add), z,
+            [&](auto f, float* to) {
+                auto hidden = x;
+                f(y.data(), hidden.data(), to, size);
+                for (std::size_t i = 0; i < n; ++i) CHECK(hidden[i] == relu(x[i]));
+            },
+            [&](std::size_t i) { return relu(x[i]) + y[i]; });
+        exactly(
+            EVERY_FORM(add_rows), x, [&](auto f, float* to) { f(rows.data(), size + 1, 3, size, to); },
+            [&](std::size_t i) { return ((x[i] + rows[i]) + rows[n + 1 + i]) + rows[2 * (n + 1) + i]; });
+        exactly(
+            EVERY_FORM(softmax_backward), x, [&](auto f, float* to) { f(y.data(), 0.25F, 0.5F, to, size); },
+            [&](std::size_t i) { return y[i] * (x[i] - 0.25F) * 0.5F; });
+        if (n > 0) {
+            const float most = *std::max_element(x.begin(), x.begin() + size);
+            exactly(EVERY_FORM(softmax_shift), x, [&](auto f, float* to) { f(0.5F, to, size); }, [&](std::size_t i) { return (x[i] - most) * 0.5F; });
+        }
+        const std::size_t pairs = n / 2;
+        exactly(
+            EVERY_FORM(relu_backward_pairs), z, [&](auto f, float* to) { f(y.data(), x.data(), to, size / 2); },
+            [&](std::size_t i) { return i >= 2 * pairs     ? z[i]
+                                        : y[i / 2 * 2] > 0 ? x[i]
+                                                           : 0.0F; });
+        exactly(
+            EVERY_FORM(join_pairs), z, [&](auto f, float* to) { f(x.data(), y.data(), to, size / 2, true); },
+            [&](std::size_t i) { return i >= 2 * pairs ? z[i] : z[i] + (i % 2 == 0 ? x[i / 2] : y[i / 2]); });
+        exactly(
+            EVERY_FORM(split_pairs), z,
+            [&](auto f, float* to) {
+                auto tangents = y;
+                f(x.data(), to, tangents.data(), size / 2);
+                for (std::size_t i = 0; i < n; ++i) CHECK(tangents[i] == (i < pairs ? x[2 * i + 1] : y[i]));
+            },
+            [&](std::size_t i) { return i < pairs ? x[2 * i] : z[i]; });
+        nearly(
+            EVERY_FORM(add_tangents), z, [&](auto f, float* to) { f(-0.3F, x.data(), to, size / 2); },
+            [&](std::size_t i) { return static_cast<double>(z[i]) - (i < pairs ? 0.3 * static_cast<double>(x[2 * i + 1]) : 0.0); });
+
+        // GELU: u = 2 sqrt(2 / pi) (x + 0.044715 x^3), of which x sigmoid(u) is the value.
+        const double root = 2 * std::sqrt(2 / std::acos(-1.0));
+        const auto sigmoid = [&](std::size_t i) {
+            const auto e = static_cast<double>(power[i]);
+            return (x[i] < 0 ? e : 1.0) / (1 + e);
+        };
+        nearly(
+            EVERY_FORM(gelu_argument), z, [&](auto f, float* to) { f(x.data(), to, size); },
+            [&](std::size_t i) {
+                const auto v = static_cast<double>(x[i]);
+                return -std::abs(root * (v + 0.044715 * v * v * v));
+            });
+        nearly(
+            EVERY_FORM(gelu_value), z, [&](auto f, float* to) { f(x.data(), power.data(), to, size); },
+            [&](std::size_t i) { return static_cast<double>(x[i]) * sigmoid(i); });
+        nearly(
+            EVERY_FORM(gelu_slope), z, [&](auto f, float* to) { f(x.data(), power.data(), to, size); },
+            [&](std::size_t i) {
+                const auto v = static_cast<double>(x[i]);
+                return static_cast<double>(z[i]) * (sigmoid(i) + v * sigmoid(i) * (1 - sigmoid(i)) * root * (1 + 3 * 0.044715 * v * v));
+            });
+
+        const kernels::adam_constants c{0.9F, 0.1F, 0.999F, 0.001F, 0.01F, 0.001F, 1.5F, 1e-8F};
+        for (const auto form : EVERY_FORM(adam)) {
+            auto p = x, mean = z, square = y;
+            for (float& s : square) s *= s;
+            const auto before = square;
+            form(c, rows.data(), mean.data(), square.data(), p.data(), size);
+            for (std::size_t i = 0; i < n; ++i) {
+                const double d = static_cast<double>(rows[i]) + 0.01 * static_cast<double>(x[i]);
+                const double m = 0.9 * static_cast<double>(z[i]) + 0.1 * d, v = 0.999 * static_cast<double>(before[i]) + 0.001 * d * d;
+                CHECK(std::abs(static_cast<double>(mean[i]) - m) < 2e-6);
+                CHECK(std::abs(static_cast<double>(square[i]) - v) < 2e-6);
+                const double moved = 0.001 * m / (std::sqrt(v) * 1.5 + 1e-8);
+                CHECK(std::abs(static_cast<double>(p[i]) - (static_cast<double>(x[i]) - moved)) < 5e-6 * (1 + std::abs(moved)));
+            }
+            CHECK((p[n] == x[n] && mean[n] == z[n] && square[n] == before[n]));
+        }
+    }
+}
+#undef EVERY_FORM
 
 TEST_CASE("elementwise: pairs pass by their value alone, which may be any number") {
     const float infinite = std::numeric_limits<float>::infinity(), least = std::numeric_limits<float>::denorm_min();

@@ -11,6 +11,8 @@
 #include <augur/nn/kernels/packed_linear.hpp>
 #include <doctest/doctest.h>
 
+#include "../may_skip.hpp"
+
 namespace k = augur::nn::kernels;
 
 namespace {
@@ -198,11 +200,8 @@ TEST_CASE("panel: bf16 in plain C++ and by the processor against a double loop o
     else MESSAGE("no AVX512_BF16 here: the plain C++ form alone was checked");
 }
 
-TEST_CASE("panel: AMX, in bf16 and in floats that are split in two") {
-    if (!k::amx_ready()) {
-        MESSAGE("no AMX here");
-        return;
-    }
+TEST_CASE("panel: AMX, in bf16 and in floats that are split in two" MAY_SKIP) {
+    if (!k::amx_ready()) SKIP_CASE("no AMX here");
     check(k::bf16_panels(true, true), 4.5e-3);
     check(k::float_panels(k::isa::avx512, true), 1e-4); // sums of 256 products, each exact to 16 binary digits
 }

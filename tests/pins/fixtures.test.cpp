@@ -2,7 +2,6 @@
 // Files that version 0.1 wrote must be read for good. With AUGUR_PINS_WRITE=1 those that are missing are written; none is overwritten.
 #include "pins.hpp"
 
-#include <cstdio>
 #include <filesystem>
 
 #include <augur/core/executor.hpp>
@@ -24,6 +23,9 @@
 #include <augur/xgboost/boosted_trees.hpp>
 #endif
 
+#include "../nn/same_parameters.hpp"
+#include "../record/logs.hpp"
+
 namespace {
 
 using pins::take;
@@ -38,14 +40,12 @@ void write(const std::string& name, const std::string& text) { REQUIRE(augur::re
 
 /// A copy that may be written to, gone in the end.
 struct copy {
+    logs::folder folder;
     std::string path;
-    explicit copy(const std::string& name) : path((std::filesystem::temp_directory_path() / ("augur_pins_" + name)).string()) {
-        std::filesystem::copy_file(fixture(name), path, std::filesystem::copy_options::overwrite_existing);
+    explicit copy(const std::string& name) : path(folder / name.c_str()) {
+        std::filesystem::copy_file(fixture(name), path);
         std::filesystem::permissions(path, std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
     }
-    ~copy() { std::remove(path.c_str()); }
-    copy(const copy&) = delete;
-    copy& operator=(const copy&) = delete;
 };
 
 augur::tlp::trained_model tiny(std::uint64_t seed) {
@@ -122,12 +122,6 @@ std::vector<double> scores(const augur::tlp::trained_model& model) {
     return {out.begin(), out.end()};
 }
 
-bool equal(const augur::tlp::model<float>& a, const augur::tlp::model<float>& b) {
-    bool same = a.config == b.config;
-    augur::tlp::model<float>::visit([&](std::string_view, const auto& x, const auto& y) { same = same && x == y; }, a, b);
-    return same;
-}
-
 augur::reuse_profile reuse() {
     augur::reuse_profile p(64);
     augur::random_engine rng(1);
@@ -197,7 +191,8 @@ TEST_CASE("0.1: weights and checkpoints are read, and training goes on from them
     pins::book book("weights");
     if (lacks("weights.safetensors")) REQUIRE(augur::tlp::save(tiny(3), fixture("weights.safetensors")));
     const auto model = take(augur::tlp::load(fixture("weights.safetensors"), augur::tlp::schema::ansor(16, 4, 0), "here"));
-    CHECK(equal(model.model, tiny(3).model));
+    REQUIRE(model.model.config == tiny(3).model.config);
+    CHECK(same_parameters(model.model, tiny(3).model));
     book.numbers("weights.scores", 0, scores(model), "1e-06");
 
     if (lacks("checkpoint.safetensors")) {
@@ -216,10 +211,10 @@ TEST_CASE("0.1: weights and checkpoints are read, and training goes on from them
     CHECK(c.steps == 7);
     CHECK(c.best == 1);
     CHECK(c.history == std::vector<augur::tlp::epoch_report>{{0.75, 0.5, 0.625}, {0.5, 0.875, 1}});
-    CHECK(equal(c.model, tiny(1).model));
-    CHECK(equal(c.best_model, tiny(2).model));
-    CHECK(equal(c.first, tiny(3).model));
-    CHECK(equal(c.second, tiny(4).model));
+    CHECK(same_parameters(c.model, tiny(1).model));
+    CHECK(same_parameters(c.best_model, tiny(2).model));
+    CHECK(same_parameters(c.first, tiny(3).model));
+    CHECK(same_parameters(c.second, tiny(4).model));
 
     auto net = tiny(3).model;
     if (lacks("resume.safetensors")) train(net, fixture("resume.safetensors"), true);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "pins.hpp"
 
-#include <cstdio>
 #include <functional>
-#include <filesystem>
 #include <set>
 
 #include <augur/tlp/features.hpp>
@@ -20,6 +18,8 @@
 #include <augur/tune/replay_runner.hpp>
 #include <augur/tune/trial_log.hpp>
 #include <augur/tune/tuner.hpp>
+
+#include "../record/logs.hpp"
 
 namespace {
 
@@ -156,8 +156,8 @@ TEST_CASE("pins: records of a run, names of machines and schemas") {
         book.text("task", tasks.size(), augur::task_identity(p.task));
     }
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-        const auto path = (std::filesystem::temp_directory_path() / ("augur_pins_" + std::to_string(seed) + ".jsonl")).string();
-        std::remove(path.c_str());
+        const logs::folder tmp;
+        const auto path = tmp / "log.jsonl";
         {
             auto log = pins::take(augur::log_writer::open(path, augur::durability::none));
             augur::toolchain made_with;
@@ -179,7 +179,6 @@ TEST_CASE("pins: records of a run, names of machines and schemas") {
             book.text("run.counts", seed, spell(done.counts) + std::to_string(done.repeated) + "," + std::to_string(done.unrealised));
         }
         book.text("run.log", seed, pins::contents(path)); // with header, sequence, schema, outcomes and checksums; no clock was read for it
-        std::remove(path.c_str());
     }
     book.text("c.prelude", 0, augur::loopnest::program_prelude);
     for (const auto& schema :

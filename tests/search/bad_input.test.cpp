@@ -72,9 +72,9 @@ struct of_scores : augur::surrogate_search<augur::coordinate_descent> {
 struct begun : augur::initial_points<annealing> { // a point of each space of `alternate_spaces`, and of none
     begun() : initial_points(annealing(), {{7, 7, 7}, {3, 0, 1}, {9, 9}, {6, 5}, {2, 2, 2, 2}, {50}}) {}
 };
-constexpr augur::detail::constant_scorer nobody{};
+constexpr augur::constant_scorer nobody{};
 template <std::size_t Pool>
-struct drafting : augur::draft_then_verify<augur::random_search, const augur::detail::constant_scorer> {
+struct drafting : augur::draft_then_verify<augur::random_search, const augur::constant_scorer> {
     drafting() : draft_then_verify(augur::random_search(), nobody, {.drafted = 8, .pool = Pool}) {}
 };
 

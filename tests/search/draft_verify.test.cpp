@@ -246,10 +246,43 @@ TEST_CASE("draft_then_verify: the example of the header") {
     crop_model crop;
 #include <snippets/search/draft_verify.hpp.1.inc>
     augur::random_engine rng(6);
-    augur::detail::constant_scorer untrained;
+    augur::constant_scorer untrained;
     const auto got = search.propose(where, untrained, 4, rng);
     REQUIRE(got);
     CHECK(got->size() == 4);
+}
+
+TEST_CASE("draft_then_verify: what was observed is not proposed, and what the verifier excludes comes last, also in the draft's share") {
+    const toy::grid grid{2, 8};
+    counting_scorer draft{1};
+    augur::draft_then_verify search(augur::random_search(), draft, {.drafted = 8, .pool = 64, .draft_share = 0.5});
+    std::set<decision_vector> gone;
+    const auto verifier = [](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+        for (std::size_t i = 0; i < points.size(); ++i) // the draft likes high sums, of which half are excluded
+            scores[i] = points[i][0] >= 4 ? -std::numeric_limits<float>::infinity() : static_cast<float>(points[i][1]);
+        return {};
+    };
+    augur::random_engine rng(3);
+    std::size_t proposed = 0;
+    while (proposed < 64) {
+        const auto got = search.propose(grid, verifier, 8, rng); // the first drafts all 64 points
+        REQUIRE(got);
+        if (got->empty()) break;
+        for (const auto& p : *got) {
+            CHECK(gone.insert(p).second);
+            if (proposed < 24) CHECK(p[0] < 4); // 32 usable points, of which 8 are observed below
+        }
+        proposed += got->size();
+        if (proposed == 8) { // as the records of another run
+            std::vector<augur::measured_decisions> others;
+            for (std::uint64_t a = 0, seen = 0; a < 4 && seen < 8; ++a)
+                for (std::uint64_t b = 0; b < 8 && seen < 8; ++b)
+                    if (gone.insert({a, b}).second) others.push_back({{a, b}, 1}), ++seen;
+            search.observe(others);
+        }
+    }
+    CHECK(proposed == 56);
+    CHECK(gone.size() == 64);
 }
 
 } // namespace draft_verify_test

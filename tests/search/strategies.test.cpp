@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
+#include <span>
 #include <vector>
 
 #include <augur/search/bound_scorer.hpp>
@@ -115,7 +118,7 @@ TEST_CASE("random_search: what was observed is not proposed") {
 TEST_CASE("initial_points: first, in order, once, and then what the strategy gives") {
     toy::space space{4, 2};
     augur::random_search all;
-    augur::detail::constant_scorer flat;
+    augur::constant_scorer flat;
     auto rng = augur::random_engine(3);
     const auto every = all.propose(space, flat, 1000, rng); // the whole space
     REQUIRE(every);
@@ -140,7 +143,7 @@ TEST_CASE("initial_points: first, in order, once, and then what the strategy giv
 TEST_CASE("initial_points: those that the space does not have wait until it has them") {
     const toy::grid wide{2, 4}, narrow{2, 2};
     augur::initial_points<augur::random_search> s(augur::random_search{}, {{3, 3}, {1, 0}, {0}, {2, 1}});
-    augur::detail::constant_scorer flat;
+    augur::constant_scorer flat;
     augur::random_engine rng(5);
     std::set<decision_vector> seen;
     const auto take = [&](const toy::grid& space, std::size_t n) {
@@ -167,7 +170,7 @@ TEST_CASE("initial_points: an error of the strategy loses no point") {
     struct pieces { // proposes four points, fails, and goes on; whether a given point is among them
         std::uint64_t at = 0;
         bool failed = false;
-        augur::result<std::vector<decision_vector>> propose(const toy::grid&, augur::detail::constant_scorer&, std::size_t n, augur::random_engine&) {
+        augur::result<std::vector<decision_vector>> propose(const toy::grid&, augur::constant_scorer&, std::size_t n, augur::random_engine&) {
             if (at == 4 && !failed) {
                 failed = true;
                 return augur::error{augur::errc::io, "no model"};
@@ -180,7 +183,7 @@ TEST_CASE("initial_points: an error of the strategy loses no point") {
     };
     const toy::grid space{2, 4};
     augur::initial_points<pieces> s(pieces{}, {{3, 3}, {0, 2}});
-    augur::detail::constant_scorer flat;
+    augur::constant_scorer flat;
     augur::random_engine rng(5);
     CHECK(s.propose(space, flat, 10, rng).error().detail == "no model");
     const auto again = s.propose(space, flat, 3, rng), rest = s.propose(space, flat, 100, rng);
@@ -347,9 +350,32 @@ TEST_CASE("evolutionary: Ansor's roulette, as an option, gives negative scores n
     const toy::grid s;
     auto o = small();
     o.selection = augur::parent_selection::proportional;
-    auto negative = scorer_of([](const decision_vector& p) { return -height(p); });
-    evolutionary<> e(o);
+    o.generations = 1;
+    std::vector<std::vector<decision_vector>> scored; // the samples, then their children
+    auto seven = [&](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+        scored.emplace_back(points.begin(), points.end());
+        for (std::size_t i = 0; i < points.size(); ++i) scores[i] = points[i][0] == 7 ? 1.0F : -1.0F;
+        return {};
+    };
+    evolutionary<> chosen(o);
     augur::random_engine rng(1);
+    REQUIRE(chosen.propose(s, seven, 16, rng));
+    REQUIRE(scored.size() == 2);
+    std::vector<decision_vector> parents;
+    for (const auto& p : scored[0])
+        if (p[0] == 7) parents.push_back(p);
+    CHECK(parents.size() > 5);
+    CHECK(parents.size() < scored[0].size() / 4);
+    CHECK(scored[1].size() > 100);
+    for (const auto& child : scored[1])
+        CHECK(std::any_of(parents.begin(), parents.end(), [&](const auto& parent) {
+            return std::inner_product(parent.begin(), parent.end(), child.begin(), 0, std::plus<>(), std::not_equal_to<>()) <= 1;
+        }));
+
+    auto negative = scorer_of([](const decision_vector& p) { return -height(p); });
+    o = small();
+    o.selection = augur::parent_selection::proportional;
+    evolutionary<> e(o);
     auto points = e.propose(s, negative, 16, rng);
     REQUIRE(points);
     CHECK(points->size() == 16);
@@ -433,6 +459,33 @@ TEST_CASE("evolutionary: given points join the population, each is proposed once
         }
         CHECK(found == (given ? 1 : 0));
     }
+}
+
+TEST_CASE("evolutionary: points of another space and points that were measured twice take no place of the best measured ones") {
+    const toy::grid space{6, 16};
+    augur::evolutionary_options o;
+    o.population = 10, o.measured_ratio = 0.3, o.generations = 0, o.min_population = 1; // three measured points join
+    augur::evolutionary<> search(o);
+    std::vector<augur::measured_decisions> measured;
+    for (int i = 0; i < 5; ++i) measured.push_back({{1, 2, 3}, 1e-3}); // too short: of another space
+    const decision_vector best(6, 7), second(6, 8), third(6, 9), fourth(6, 10);
+    for (int i = 0; i < 4; ++i) measured.push_back({best, 2e-3});
+    measured.push_back({second, 3e-3});
+    measured.push_back({third, 4e-3});
+    measured.push_back({fourth, 5e-3});
+    search.observe(measured);
+    std::set<decision_vector> asked;
+    auto scorer = [&](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+        asked.insert(points.begin(), points.end());
+        for (std::size_t i = 0; i < points.size(); ++i) scores[i] = static_cast<float>(points[i][0]);
+        return {};
+    };
+    augur::random_engine rng(1);
+    REQUIRE(search.propose(space, scorer, 4, rng));
+    CHECK(asked.count(best) == 1);
+    CHECK(asked.count(second) == 1);
+    CHECK(asked.count(third) == 1);
+    CHECK(asked.count(fourth) == 0);
 }
 
 TEST_CASE("bound_scorer: realises, scores in order, -infinity for what has no schedule or no number") {

@@ -151,3 +151,24 @@ TEST_CASE("surrogate_search: scores of any size are told as positive latencies; 
     CHECK(heard[4] == doctest::Approx(std::exp(-2.0)));
     CHECK(heard[4] < heard[1]);
 }
+
+TEST_CASE("surrogate_search: what the scorer excludes is proposed when all else is used up") {
+    const auto space = toy::number_grid(2, 12); // half of it is excluded
+    surrogate search(augur::random_search{}, {1, 16});
+    augur::random_engine rng(1);
+    auto scorer = [](std::span<const decision_vector> points, std::span<float> scores) -> augur::result<void> {
+        for (std::size_t i = 0; i < points.size(); ++i) scores[i] = points[i][0] < 6 ? -std::numeric_limits<float>::infinity() : hill(points[i]);
+        return {};
+    };
+    std::set<decision_vector> used;
+    for (int proposal = 0; proposal < 9; ++proposal) {
+        const auto got = search.propose(space, scorer, 16, rng);
+        REQUIRE(got);
+        REQUIRE(got->size() == 16);
+        for (const auto& p : *got) {
+            CHECK(used.insert(p).second);
+            if (used.size() <= 64) CHECK(p[0] >= 6); // the last eight of 72 usable ones come with excluded ones
+        }
+    }
+    CHECK(used.size() == 144);
+}

@@ -199,6 +199,21 @@ TEST_CASE("task_scheduler: patience, of a task and of all") {
     CHECK(!all.next());
 }
 
+TEST_CASE("task_scheduler: a task without a success does not switch off the patience of all, once it has ended") {
+    augur::task_scheduler_options o;
+    o.total_patience = 30;
+    task_scheduler s(std::vector<scheduled_task>(2), o);
+    std::size_t rounds = 0;
+    for (; rounds < 100; ++rounds) {
+        const auto task = s.next();
+        if (!task) break;
+        s.report(*task, 10, *task == 0 ? 1.0 : std::numeric_limits<double>::infinity());
+    }
+    CHECK(s.ended(1));
+    CHECK(rounds >= 4);
+    CHECK(rounds < 12);
+}
+
 TEST_CASE("task_scheduler: a task that always fails neither takes the budget nor drowns the others") {
     task_scheduler s({{1, 1e9, "g"}, {1, 1e9, "g"}, {3, 1e9, ""}});
     std::vector<std::size_t> rounds(3);
@@ -222,6 +237,34 @@ TEST_CASE("task_scheduler: a task that always fails neither takes the budget nor
     late.report(1, 10, 2e-3);
     CHECK(!late.ended(1));
     CHECK(late.gradients()[1] == doctest::Approx(-0.8 * 1e-3));
+}
+
+TEST_CASE("task_scheduler: without a limit of hopeless rounds a task that always fails never ends") {
+    for (const std::size_t limit : {0U, 3U}) {
+        augur::task_scheduler_options o;
+        o.hopeless_rounds = limit;
+        task_scheduler s({scheduled_task{}}, o);
+        std::size_t rounds = 0;
+        for (; rounds < 500 && s.next(); ++rounds) s.report(0, 64, inf);
+        CHECK(rounds == (limit == 0 ? 500 : limit));
+        CHECK(s.ended(0) == (limit > 0));
+    }
+}
+
+TEST_CASE("task_scheduler: alpha weighs the measured gradient against the forecast") {
+    const auto gradient = [](double alpha) {
+        augur::task_scheduler_options o;
+        o.alpha = alpha;
+        o.window = 1;
+        task_scheduler s({scheduled_task{2, 0, ""}}, o);
+        s.report(0, 64, 4.0);
+        s.report(0, 64, 3.0);
+        return s.gradients()[0];
+    };
+    // A weight of 2; in the last round 3 - 4; the forecast of two rounds is half of the latency: 3 - 3 / 2 - 3.
+    CHECK(gradient(1) == doctest::Approx(2 * -1.0));
+    CHECK(gradient(0) == doctest::Approx(2 * -1.5));
+    CHECK(gradient(0.25) == doctest::Approx(2 * (0.25 * -1.0 + 0.75 * -1.5)));
 }
 
 TEST_CASE("task_scheduler: alike are kernels of one class with operations within a factor; who does not know them is alone") {

@@ -53,3 +53,17 @@ TEST_CASE("kernel_label: the kernels of a network differ") {
         CHECK(labels.size() == net->kernels.size());
     }
 }
+
+TEST_CASE("session_report: the latency of the network counts each kernel as often as it is used") {
+    augur::session_report r;
+    r.kernels.resize(2);
+    r.kernels[0].uses = 3;
+    r.kernels[1].uses = 1;
+    r.searches.assign(2, augur::search_report("a search", 2));
+    r.searches[1].result[0].latency = 2;
+    r.searches[1].result[1].latency = 5;
+    CHECK(r.network_latency(1) == 11);
+    CHECK(r.network_latency(0) == augur::search_report::infinity); // it has no result
+    r.searches[1].result[1].latency = augur::search_report::infinity;
+    CHECK(r.network_latency(1) == augur::search_report::infinity);
+}

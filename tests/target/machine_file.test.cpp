@@ -7,8 +7,11 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/core/whole_file.hpp>
 #include <doctest/doctest.h>
 
 #ifdef AUGUR_TEST_NLOHMANN
@@ -25,6 +28,27 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
     const auto at = text.find(from);
     REQUIRE_MESSAGE(at != std::string::npos, std::string(from));
     return text.replace(at, from.size(), to);
+}
+
+/// The n-th JSON block of docs/program.md.
+std::string documented(int n) {
+    const auto page = read_whole_file(AUGUR_TEST_DIR "/../docs/program.md", std::size_t{1} << 20U);
+    REQUIRE_MESSAGE(page, (page ? "" : page.error().detail));
+    constexpr std::string_view opens = "\n```json\n";
+    std::size_t at = 0;
+    for (int i = 0; i <= n; ++i) {
+        at = page->find(opens, at);
+        REQUIRE(at != std::string::npos);
+        at += opens.size();
+    }
+    return page->substr(at, page->find("\n```", at) - at);
+}
+
+/// The error of a text that must be refused.
+std::string refusal(const std::string& text, machine_file_form form = machine_file_form::whole) {
+    const auto m = machine_from_json(text, form);
+    REQUIRE_MESSAGE(!m, text);
+    return m.error().detail;
 }
 
 [[maybe_unused]] const instruction_cost& cost_of(const machine& m, instruction_class op, element_type type, std::int64_t lanes) {
@@ -224,6 +248,151 @@ TEST_CASE("machine file: this machine, with defaults where nobody looked, can be
     CHECK(*back == m);
     CHECK(check_machine(complete_machine({})));
     CHECK(!check_machine({}));
+}
+
+TEST_CASE("machine file: the smallest file of the document") {
+    const auto text = documented(0);
+    const auto m = machine_from_json(text);
+    REQUIRE_MESSAGE(m, (m ? "" : m.error().detail));
+    machine expected;
+    expected.cpu_name = "a core with AVX2";
+    expected.architecture = "x86_64";
+    expected.processors = 8;
+    expected.vector_bytes = 32;
+    expected.clock_hz = 3e9;
+    expected.core = {4, 224, 15, 5, 0, 0, 0, provenance::defaulted};
+    expected.caches = {{1, 32768, 64, 2, 8, 4, 0, provenance::table}};
+    expected.memory = {0, 300, 0, 0, provenance::defaulted};
+    CHECK(*m == expected);
+
+    const auto whole = [&](const std::string& more) { return replaced(text, "\n \"core\"", "\n " + more + "\n \"core\""); };
+    for (const char* const more : {R"("vendor": "GenuineIntel",)", R"("family": "6",)", R"("model": "85",)", R"("features": ["fma", "avx2"],)"}) {
+        CAPTURE(std::string(more));
+        CHECK(machine_from_json(whole(more)));
+    }
+    const auto costs = documented(1);
+    const auto cut = costs.find("\n \"costs\"");
+    REQUIRE(cut != std::string::npos);
+    const auto costly = machine_from_json(whole(costs + ","));
+    REQUIRE_MESSAGE(costly, (costly ? "" : costly.error().detail));
+    expected.units = {{"fp", 2}, {"load", 2}};
+    expected.costs = {{instruction_class::fma, element_type::f32, 8, 4, 0.5, 0, provenance::table},
+                      {instruction_class::load, element_type::f32, 8, 4, 0.5, 1, provenance::table}};
+    CHECK(*costly == expected);
+    const auto units = costs.substr(0, cut); // with a comma at its end
+    CHECK(refusal(whole(costs.substr(cut + 1) + "," + units)).find("'fp' is none of \"units\", which must stand before \"costs\"") !=
+          std::string::npos);
+    CHECK(refusal(whole(costs.substr(cut + 1) + ",")).find("which must stand before") != std::string::npos);
+#ifdef AUGUR_TEST_NLOHMANN
+    // nothing in it can be left out: each member, of the file and of the objects in it
+    using json = nlohmann::ordered_json;
+    int left_out = 0;
+    const auto without_each = [&](const json& file, const json::json_pointer& at, machine_file_form form, const std::set<std::string>& needed) {
+        for (const auto& member : file[at].items()) {
+            auto less = file;
+            less[at].erase(member.key());
+            CAPTURE(member.key());
+            const auto read = machine_from_json(less.dump(), form);
+            CHECK(bool(read) == (needed.count(member.key()) == 0));
+            const bool special = member.key() == "format" || member.key() == "version" || member.key() == "units"; // which the next member misses
+            if (!m && !special) CHECK_MESSAGE(m.error().detail.find("'" + member.key() + "' is missing") != std::string::npos, m.error().detail);
+            ++left_out;
+        }
+    };
+    const auto file = json::parse(replaced(text, "\n \"core\"", "\n " + costs + ",\n \"core\""));
+    constexpr auto strict = machine_file_form::whole, partial = machine_file_form::partial;
+    without_each(
+        file, json::json_pointer(""), strict,
+        {"format", "version", "name", "architecture", "processors", "vector_bytes", "clock_hz", "core", "caches", "memory", "units"}); // of the costs
+    without_each(file, json::json_pointer("/core"), strict, {"issue_width", "window", "mispredict", "store_forward", "folds", "from"});
+    without_each(file, json::json_pointer("/caches/0"), strict, {"level", "bytes", "line_bytes", "sharers", "ways", "latency", "from"});
+    without_each(file, json::json_pointer("/memory"), strict, {"latency", "from"});
+    without_each(file, json::json_pointer(""), partial, {"format", "version", "architecture", "processors", "vector_bytes", "units"});
+    without_each(file, json::json_pointer("/core"), partial, {});
+    without_each(file, json::json_pointer("/caches/0"), partial, {"level", "bytes", "line_bytes", "sharers"});
+    without_each(file, json::json_pointer("/memory"), partial, {});
+    for (const auto form : {strict, partial}) {
+        without_each(file, json::json_pointer("/units/0"), form, {"name", "count"});
+        without_each(file, json::json_pointer("/costs/0"), form, {"op", "type", "lanes", "latency", "throughput", "unit", "from"});
+    }
+    CHECK(left_out == 2 * (12 + 6 + 7 + 2 + 2 + 7));
+#endif
+}
+
+TEST_CASE("machine file: a partial file is completed, and what it says stays") {
+    constexpr auto partial = machine_file_form::partial;
+    const std::string least =
+        R"({"format": "augur-machine", "version": 1, "architecture": "x86_64", "processors": 4, "vector_bytes": 32, "features": ["avx", "fma"]})";
+    CHECK(refusal(least).find("is missing") != std::string::npos);
+    const auto m = machine_from_json(least, partial);
+    REQUIRE_MESSAGE(m, (m ? "" : m.error().detail));
+    CHECK(m->processors == 4);
+    CHECK(m->clock_hz == 3e9);
+    CHECK(m->core.issue_width == 4);
+    CHECK(m->core.window == 224);
+    CHECK(m->core.mispredict == 15);
+    CHECK(m->core.store_forward == 5);
+    CHECK(m->core.predicted_trips == 0);
+    CHECK(m->folds(fold_hint::multiply_add));
+    CHECK(m->core.from == provenance::defaulted);
+    REQUIRE(m->caches.size() == 2);
+    CHECK(m->caches[0] == cache_level{1, 32768, 64, 1, 8, 4, 0, provenance::defaulted});
+    CHECK(m->caches[1] == cache_level{2, 1048576, 64, 1, 8, 14, 0, provenance::defaulted});
+    CHECK(m->memory.latency == 300);
+    CHECK(machine_from_json(machine_to_json(*m))); // now it is whole
+
+    const auto with = [&](const std::string& more) { return replaced(least, "}", ", " + more + "}"); };
+    const auto some = machine_from_json(with(R"("clock_hz": 2e9, "core": {"window": 512, "predicted_trips": 64, "from": "measured"},
+        "caches": [{"level": 1, "bytes": 49152, "line_bytes": 64, "sharers": 2, "ways": 12, "latency": 5, "from": "table"},
+                   {"level": 2, "bytes": 2097152, "line_bytes": 64, "sharers": 2, "latency": 15, "from": "measured"}],
+        "memory": {"latency": 400, "core_bytes_per_second": 1e10, "from": "measured"})"),
+                                        partial);
+    REQUIRE_MESSAGE(some, (some ? "" : some.error().detail));
+    CHECK(some->clock_hz == 2e9);
+    CHECK(some->core.window == 512);
+    CHECK(some->core.predicted_trips == 64);
+    CHECK(some->core.issue_width == 4);
+    CHECK(some->core.from == provenance::defaulted); // not all of it is measured
+    CHECK(some->caches[0] == cache_level{1, 49152, 64, 2, 12, 5, 0, provenance::table});
+    CHECK(some->caches[1] == cache_level{2, 2097152, 64, 2, 8, 15, 0, provenance::defaulted});
+    CHECK(some->memory == main_memory{0, 400, 0, 1e10, provenance::measured});
+
+    for (const auto name : machine_preset_names) { // nothing is missing in a whole file
+        const auto whole = machine_to_json(*machine_preset(name));
+        const auto one = machine_from_json(whole, partial), other = machine_from_json(whole);
+        REQUIRE(one);
+        REQUIRE(other);
+        CHECK(*one == *other);
+    }
+    auto seen = detect_machine(); // what is not known is written as 0
+    seen.memory.latency = seen.core.window = seen.clock_hz = 0;
+    const auto back = machine_from_json(machine_to_json(seen), partial);
+    REQUIRE_MESSAGE(back, (back ? "" : back.error().detail));
+    CHECK(*back == complete_machine(seen));
+
+    const auto says = [&](const std::string& more, std::string_view text) {
+        const auto detail = refusal(with(more), partial);
+        CHECK_MESSAGE(detail.find(text) != std::string::npos, detail);
+    };
+    CHECK(refusal(replaced(least, R"("processors": 4, )", ""), partial).find("'processors' is missing") != std::string::npos);
+    CHECK(refusal(replaced(least, R"("processors": 4)", R"("processors": 0)"), partial).find("processors: expected 1 to") != std::string::npos);
+    CHECK(refusal(replaced(least, R"("processors": 4)", R"("processors": "4")"), partial).find("expected") != std::string::npos);
+    says(R"("clock_hz": "3 GHz")", "expected");
+    says(R"("clock_hz": null)", "expected");
+    says(R"("core": [4, 224])", "expected");
+    says(R"("core": {"window": true})", "expected");
+    says(R"("core": {"folds": "address"})", "expected");
+    says(R"("core": {"from": "guessed"})", "'guessed' is no provenance");
+    says(R"("caches": {})", "expected");
+    says(R"("caches": [{"level": 1.5}])", "expected");
+    says(R"("memory": 300)", "expected");
+    says(R"("memory": {"latency": "300"})", "expected");
+    says(R"("clock_mhz": 3000)", "'clock_mhz' is not known here");
+    says(R"("processors": 4)", "'processors' stands twice");
+    says(R"("clock_hz": -3e9)", "clock_hz: expected");
+    says(R"("caches": [{"level": 1, "bytes": 32768, "line_bytes": 0, "sharers": 1}])", "caches[0].line_bytes: expected");
+    says(R"("caches": [{"level": 2, "bytes": 32768, "line_bytes": 64, "sharers": 1}])", "caches[0].level: expected 1");
+    says(R"("costs": [{"op": "fma", "type": "f32", "lanes": 8}])", "'latency' is missing");
 }
 
 } // namespace machine_file_test

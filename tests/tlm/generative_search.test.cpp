@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -67,7 +69,7 @@ using learning_search = tlm::generative_search<learner, toy::described_space>;
 static_assert(augur::search_strategy<learning_search, toy::described_space>);
 static_assert(augur::search_strategy<tlm::generative_search<tlm::fixed_model<tlm::frozen_gpt2>, toy::described_space>, toy::described_space>);
 
-augur::detail::constant_scorer unranked;
+augur::constant_scorer unranked;
 
 std::set<augur::decision_vector> all_points(const toy::described_space& s) {
     std::set<augur::decision_vector> out;
@@ -288,7 +290,7 @@ TEST_CASE("generative search: a model drafts, and a scorer proposes the best of 
     const tlm::frozen_gpt2 model(all.base.net);
     tlm::fixed_model language(model, all.base.words, all.base.form);
     using drafting = tlm::generative_search<tlm::fixed_model<tlm::frozen_gpt2>, toy::described_space>;
-    augur::detail::constant_scorer nobody;
+    augur::constant_scorer nobody;
     augur::draft_then_verify search(drafting(language, all.prompts[0], all.spaces[0]), nobody, {.drafted = 8, .pool = 2048, .draft_share = 0});
     auto verifier = [&](std::span<const augur::decision_vector> points, std::span<float> scores) -> augur::result<void> {
         for (std::size_t i = 0; i < points.size(); ++i) scores[i] = static_cast<float>(-all.seconds(0, points[i]));
@@ -302,4 +304,155 @@ TEST_CASE("generative search: a model drafts, and a scorer proposes the best of 
     std::sort(drafts.begin(), drafts.end(), [&](const auto& a, const auto& b) { return all.seconds(0, a) < all.seconds(0, b); });
     REQUIRE(chosen.size() == 4);
     for (std::size_t i = 0; i < 4; ++i) CHECK(all.seconds(0, chosen[i]) == all.seconds(0, drafts[i]));
+}
+
+namespace {
+
+/// A model without an opinion that fails at a call, once.
+struct fails_once {
+    std::size_t n = 0;
+    std::size_t* calls = nullptr;
+    std::size_t at = 0;
+    [[nodiscard]] std::size_t words() const { return n; }
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token> tokens, std::span<float> out) const {
+        if (++*calls == at) return augur::error{augur::errc::io, "once"};
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>((31 * i + 7 * tokens.size()) % 5);
+        return {};
+    }
+};
+
+/// Three decisions, of four options but for the second, which has as many as it says when it is asked.
+struct asked_space {
+    std::shared_ptr<std::vector<std::uint64_t>> answers; ///< the next one last, which stays
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+        if (p.size() == 3) return std::nullopt;
+        if (p.size() != 1) return augur::decision{augur::decision_kind::other, 4};
+        const auto n = answers->back();
+        if (answers->size() > 1) answers->pop_back();
+        return augur::decision{augur::decision_kind::other, n};
+    }
+};
+
+} // namespace
+
+TEST_CASE("generative search: an error of the model loses no point, and the most likely one still comes first") {
+    const kernels_that_learn all;
+    const auto& space = all.spaces[0];
+    const auto run = [&](std::size_t at, std::size_t& calls) {
+        calls = 0;
+        const fails_once model{all.base.words.size(), &calls, at};
+        tlm::fixed_model language(model, all.base.words, all.base.form);
+        tlm::generative_search_options options;
+        options.sampling.batch = 4;
+        tlm::generative_search search(language, all.prompts[0], space, options);
+        augur::random_engine rng(1);
+        auto left = all_points(space);
+        augur::decision_vector first;
+        for (std::size_t errors = 0; !left.empty();) {
+            const auto points = search.propose(space, unranked, 16, rng);
+            if (!points) {
+                CHECK(points.error().code == augur::errc::io);
+                REQUIRE(++errors == 1);
+                continue;
+            }
+            REQUIRE(!points->empty());
+            if (first.empty()) first = points->front();
+            for (const auto& p : *points) CHECK(left.erase(p) == 1);
+        }
+        return first;
+    };
+    std::size_t calls = 0, unused = 0;
+    const auto likely = run(0, calls);
+    REQUIRE(calls > 50);
+    for (std::size_t at = 1; at <= calls; at += 3) {
+        CAPTURE(at);
+        CHECK(run(at, unused) == likely);
+    }
+}
+
+TEST_CASE("generative search: points that an error kept back and that somebody else has measured meanwhile do not come") {
+    const kernels_that_learn all;
+    const auto& space = all.spaces[0];
+    std::size_t calls = 0;
+    const fails_once model{all.base.words.size(), &calls, 30};
+    tlm::fixed_model language(model, all.base.words, all.base.form);
+    tlm::generative_search_options options;
+    options.sampling.batch = 4;
+    tlm::generative_search search(language, all.prompts[0], space, options);
+    augur::random_engine rng(1);
+    REQUIRE(!search.propose(space, unranked, 16, rng));
+    std::vector<augur::measured_decisions> others;
+    for (const auto& p : all_points(space))
+        if (others.size() < 20) others.push_back({p, 1.0});
+    search.observe(others);
+    auto left = all_points(space);
+    for (const auto& o : others) left.erase(o.decisions);
+    while (!left.empty()) {
+        const auto points = search.propose(space, unranked, 16, rng);
+        REQUIRE(points);
+        REQUIRE(!points->empty());
+        for (const auto& p : *points) CHECK(left.erase(p) == 1);
+    }
+    CHECK(search.propose(space, unranked, 16, rng)->empty());
+}
+
+TEST_CASE("generative search: sentences longer than the context of the model are no error; their points are drawn") {
+    kernels_that_learn all;
+    auto config = all.base.net.config();
+    config.context = 6; // [CLS] toy 36 PPT, and two choices in front of the last one
+    const tlm::frozen_gpt2 model(tlm::gpt2<float>::random_init(config, augur::random_engine(1)));
+    tlm::fixed_model language(model, all.base.words, all.base.form);
+    tlm::generative_search search(language, all.prompts[0], all.spaces[0]);
+    auto left = all_points(all.spaces[0]);
+    augur::random_engine rng(1);
+    for (;;) {
+        const auto points = search.propose(all.spaces[0], unranked, 16, rng);
+        REQUIRE_MESSAGE(points, points.error().detail);
+        if (points->empty()) break;
+        for (const auto& p : *points) CHECK(left.erase(p) == 1);
+    }
+    CHECK(search.report().points > 0);
+    CHECK(search.report().too_long > 0);
+    std::size_t long_ones = 0, drawn = 0;
+    for (const auto& p : all_points(all.spaces[0])) {
+        std::size_t choices = 0;
+        bool preferred = true; // a sample of the space has this value where it samples nothing
+        for (std::size_t i = 0; i < p.size(); ++i) {
+            const auto open = *all.spaces[0].next(std::span(p).first(i));
+            choices += open.options > 1 ? 1 : 0;
+            preferred = preferred && (open.sampled || p[i] == open.preferred);
+        }
+        CHECK(left.contains(p) == (choices > 3 && !preferred));
+        long_ones += choices > 3 ? 1 : 0;
+        drawn += choices > 3 && preferred ? 1 : 0;
+    }
+    CHECK(drawn > 10);
+    CHECK(long_ones < all_points(all.spaces[0]).size());
+}
+
+TEST_CASE("generative search: points that wait for their space still wait after an error") {
+    tlm::vocabulary_builder counted;
+    counted.add_text("toy PPT 0 1 2 3 4 5 6 7");
+    const auto words = *counted.build();
+    std::size_t calls = 0;
+    const fails_once model{words.size(), &calls, 0};
+    tlm::fixed_model language(model, words, tlm::sentence_form::compact);
+    // decision 1: asked for each observed point, then when the second is excluded, and once more
+    const asked_space space{std::make_shared<std::vector<std::uint64_t>>(std::vector<std::uint64_t>{8, 2, 4, 4, 4})};
+    tlm::generative_search search(language, "toy PPT", space, {.explored = 0});
+    const augur::decision_vector waits{0, 5, 0}, fails{1, 3, 0};
+    search.observe(std::vector<augur::measured_decisions>{{waits, 1.0}, {fails, 1.0}});
+    augur::random_engine rng(1);
+    REQUIRE(!search.propose(space, unranked, 16, rng));
+    REQUIRE(*space.answers == std::vector<std::uint64_t>{8});
+    std::set<augur::decision_vector> seen;
+    for (;;) {
+        const auto points = search.propose(space, unranked, 16, rng);
+        REQUIRE(points);
+        if (points->empty()) break;
+        for (const auto& p : *points) CHECK(seen.insert(p).second);
+    }
+    CHECK(seen.size() == 4 * 8 * 4 - 2);
+    CHECK(!seen.contains(waits));
+    CHECK(!seen.contains(fails));
 }

@@ -484,6 +484,65 @@ TEST_CASE("generator: aligned samples of a model that does not know the language
     CHECK(g.report().discarded > 10);
 }
 
+namespace {
+
+/// The same as `hashed`, with a context.
+struct short_of_breath : hashed {
+    std::size_t most = 0;
+    [[nodiscard]] std::size_t context() const { return most; }
+    [[nodiscard]] augur::result<void> logits(std::span<const tlm::token> all, std::span<float> out) const {
+        if (all.size() > most) return augur::error{augur::errc::limit, "longer than the context"};
+        return hashed::logits(all, out);
+    }
+};
+
+} // namespace
+
+TEST_CASE("generator: points whose sentences the context does not hold do not come, the others have the ratios that they have without a context") {
+    const auto space = few_points();
+    const auto words = vocabulary_of(space);
+    const auto form = tlm::sentence_form::compact;
+    short_of_breath model;
+    model.n = words.size();
+    model.sharpness = 3;
+    model.most = 6; // [CLS] a kernel PPT, and two choices in front of the last one
+    auto held = leaves(model, space, words, form);
+    std::erase_if(held, [&](const auto& leaf) {
+        std::size_t choices = 0;
+        for (std::size_t i = 0; i < leaf.first.size(); ++i) choices += space.next(std::span(leaf.first).first(i))->options > 1 ? 1 : 0;
+        return choices > 3;
+    });
+    CHECK(held.size() > 5);
+    CHECK(held.size() < 30);
+    double sum = 0;
+    for (const auto& [point, p] : held) sum += p;
+    CHECK(sum < 0.7);
+    for (auto& [point, p] : held) p /= sum;
+    constexpr int draws = 20000;
+    std::map<augur::decision_vector, int> first, third;
+    tlm::generation_options o;
+    o.discards = 1000;
+    for (int i = 0; i < draws; ++i) {
+        auto g = generator_of(model, words, form, space);
+        o.seed = static_cast<std::uint64_t>(i);
+        o.count = i % 2 == 0 ? 1 : 2; // in calls of one and two, and of two and one
+        const auto a = *g.generate(o);
+        o.seed += draws;
+        o.count = 3 - o.count;
+        const auto b = *g.generate(o);
+        REQUIRE(a.size() + b.size() == 3);
+        ++first[a.front().decisions];
+        ++third[b.back().decisions];
+    }
+    CHECK(drawn_as_expected(first, held, draws));
+    CHECK(drawn_as_expected(third, third_of(held), draws));
+    o.count = 1000;
+    auto g = generator_of(model, words, form, space);
+    CHECK(g.generate(o)->size() == held.size());
+    CHECK(g.log_left() == -std::numeric_limits<double>::infinity());
+    CHECK(g.report().too_long > 0);
+}
+
 TEST_CASE("generator: points that the vocabulary cannot tell are excluded without harm") {
     toy::described_space space, strange;
     strange.extent = 35; // tiles of 5 and 7, of which a vocabulary of 36 has no words

@@ -418,6 +418,231 @@ TEST_CASE("unconstrained: a sentence longer than the context is counted, an erro
     CHECK(text_of_error(write_freely(failing, words, space)) == "limit: no memory for a third decision");
 }
 
+namespace {
+
+/// A choice, and behind it one decision of four options or five of them.
+struct short_or_long {
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+        if (!p.empty() && p.size() == (p[0] == 0 ? 2U : 6U)) return std::nullopt;
+        return augur::decision{augur::decision_kind::other, p.empty() ? std::uint64_t{2} : std::uint64_t{4}};
+    }
+};
+
+/// Gives all tokens the same probability, and fails beyond its context.
+brief strict(std::size_t n, std::size_t most) {
+    brief model;
+    model.n = n;
+    model.most = most;
+    model.say = [most](std::span<const tlm::token> all, std::span<float> out) -> augur::result<void> {
+        if (all.size() > most) return augur::error{augur::errc::limit, "longer than the context"};
+        return say_anything(all, out);
+    };
+    return model;
+}
+
+} // namespace
+
+TEST_CASE("generator: a sentence longer than the context is thrown away, and the shorter ones come") {
+    const auto words = vocabulary_with("other = : 0 1 2 3");
+    const short_or_long space;
+    tlm::generation_options o;
+    o.count = 1000;
+    o.discards = 100;
+    for (const std::size_t batch : {std::size_t{1}, std::size_t{5}, std::size_t{64}})
+        for (const bool sample : {false, true})
+            for (const bool aligned : {false, true}) {
+                o.batch = batch;
+                o.sample = sample;
+                o.aligned = aligned;
+                const auto model = strict(words.size(), 6); // four tokens of the prompt
+                auto g = *tlm::generator<brief, short_or_long>::create(model, words, tlm::sentence_form::compact, "a kernel PPT", space);
+                const auto points = g.generate(o);
+                REQUIRE_MESSAGE(points, points.error().detail);
+                std::set<augur::decision_vector> seen;
+                for (const auto& point : *points) seen.insert(point.decisions);
+                CHECK(points->size() == 4);
+                CHECK(seen == std::set<augur::decision_vector>{{0, 0}, {0, 1}, {0, 2}, {0, 3}});
+                CHECK(g.report().too_long == 16); // {1, 0, 0} to {1, 3, 3} begin a sentence that is too long, each once
+                CHECK(g.report().discarded >= 16);
+                CHECK(g.log_left() == -std::numeric_limits<double>::infinity());
+                CHECK(g.generate(o)->empty());
+            }
+    const auto too_small = strict(words.size(), 4);
+    auto none = *tlm::generator<brief, short_or_long>::create(too_small, words, tlm::sentence_form::compact, "a kernel PPT", space);
+    CHECK(none.generate({})->empty());
+    const auto no_name = strict(words.size(), 5); // the prompt, and not all of the first name
+    auto full = *tlm::generator<brief, short_or_long>::create(no_name, words, tlm::sentence_form::full, "a kernel PPT", space);
+    CHECK(full.generate({})->empty());
+    const auto small = strict(words.size(), 5);
+    const fickle all_long;
+    auto some = *tlm::generator<brief, fickle>::create(small, words, tlm::sentence_form::compact, "a kernel PPT", all_long);
+    o = {};
+    o.count = o.batch = 1;
+    o.discards = 2;
+    CHECK(some.generate(o)->empty()); // it ends before it has tried all beginnings
+    CHECK(some.report().too_long == 3);
+}
+
+TEST_CASE("generator: points that were written before an error come in the next call, and none is lost") {
+    const auto words = all_words();
+    const fickle space;
+    std::size_t calls = 0, fails_at = 0;
+    const scripted model{words.size(), [&](std::span<const tlm::token> all, std::span<float> out) -> augur::result<void> {
+                             if (++calls == fails_at) return augur::error{augur::errc::io, "once"};
+                             return say_anything(all, out);
+                         }};
+    tlm::generation_options o;
+    o.count = 12;
+    o.batch = 4;
+    const auto whole = writer_of(model, words, tlm::sentence_form::compact, space).generate(o);
+    REQUIRE(whole->size() == 12);
+    REQUIRE(calls > 15);
+    for (std::size_t at = 1, last = calls; at <= last; ++at) {
+        calls = 0;
+        fails_at = at;
+        auto g = writer_of(model, words, tlm::sentence_form::compact, space), h = g;
+        o.count = 12;
+        CHECK(text_of_error(g.generate(o)) == "io: once");
+        CHECK(g.report().points == 0);
+        calls = 0;
+        CHECK(!h.generate(o));
+        const auto excluded = (*whole)[1].decisions;
+        REQUIRE(h.exclude(excluded));
+        fails_at = 0;
+        o.count = 1000;
+        const auto rest = *g.generate(o), others = *h.generate(o);
+        std::set<augur::decision_vector> seen, seen_of_others;
+        for (const auto& point : rest) seen.insert(point.decisions);
+        for (const auto& point : others) seen_of_others.insert(point.decisions);
+        CHECK(rest.size() == 64);
+        CHECK(seen.size() == 64);
+        CHECK(others.size() == 63);
+        CHECK(seen_of_others.size() == 63);
+        CHECK(!seen_of_others.contains(excluded));
+        if (at == last)
+            for (std::size_t i = 0; i < 8; ++i) CHECK(rest[i].decisions == (*whole)[i].decisions);
+    }
+    fickle changing; // what it does not have when the next call comes waits
+    changing.later = 2;
+    calls = 0;
+    fails_at = 12;
+    auto g = writer_of(model, words, tlm::sentence_form::compact, changing);
+    o.count = 12;
+    CHECK(!g.generate(o));
+    fails_at = 0;
+    std::set<augur::decision_vector> seen;
+    *changing.kept = 0;
+    o.count = 1000;
+    const auto fewer = *g.generate(o);
+    for (const auto& point : fewer) {
+        CHECK(seen.insert(point.decisions).second);
+        CHECK(point.decisions[1] < 2);
+    }
+    *changing.kept = 1'000'000;
+    const auto rest = *g.generate(o);
+    for (const auto& point : rest) CHECK(seen.insert(point.decisions).second);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(seen.contains((*whole)[i].decisions));
+}
+
+namespace {
+
+/// One decision whose values are spelled in two words: a side, of which there are `sides`, and a number of four.
+struct two_words {
+    std::uint64_t sides = 2;
+
+    class cursor_type {
+    public:
+        explicit cursor_type(const two_words& space) : space_(&space) {}
+        [[nodiscard]] std::optional<augur::decision> next() const {
+            if (chosen_) return std::nullopt;
+            return augur::decision{augur::decision_kind::other, 4 * space_->sides};
+        }
+        void choose(std::uint64_t) { chosen_ = true; }
+        void describe(auto& sink) const { sink.primitive("choice"); }
+        [[nodiscard]] augur::decision_scale scale() const { return {}; }
+        void words(std::uint64_t value, auto& sink) const {
+            sink.name(value < 4 ? "left" : "right");
+            sink.number(static_cast<std::int64_t>(value % 4));
+        }
+        [[nodiscard]] std::optional<std::uint64_t> nearest(std::span<const augur::schedule_item>) const { return std::nullopt; }
+
+        struct speller_type {
+            std::uint64_t sides, side = 0, number = 0;
+            int said = 0;
+            [[nodiscard]] std::uint64_t choices() const { return said == 0 ? sides : said == 1 ? 4 : 0; }
+            void word(std::uint64_t choice, auto& sink) const {
+                if (said == 0) sink.name(choice == 0 ? "left" : "right");
+                else sink.number(static_cast<std::int64_t>(choice));
+            }
+            void choose(std::uint64_t choice) { (said++ == 0 ? side : number) = choice; }
+            [[nodiscard]] std::uint64_t value() const { return 4 * side + number; }
+        };
+        [[nodiscard]] speller_type speller() const { return {space_->sides}; }
+
+    private:
+        const two_words* space_;
+        bool chosen_ = false;
+    };
+    [[nodiscard]] cursor_type cursor() const { return cursor_type(*this); }
+    [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+        if (!p.empty()) return std::nullopt;
+        return augur::decision{augur::decision_kind::other, 4 * sides};
+    }
+};
+static_assert(augur::described_space<two_words>);
+static_assert(augur::word_speller<two_words::cursor_type::speller_type>);
+
+} // namespace
+
+TEST_CASE("generator: a value with an unknown word that the walk keeps can be excluded") {
+    const auto words = vocabulary_with("choice = : 0 1 2 3"); // neither "left" nor "right"
+    const scripted any{words.size(), say_anything};
+    for (const std::uint64_t sides : {std::uint64_t{1}, std::uint64_t{2}})
+        for (const auto form : {tlm::sentence_form::full, tlm::sentence_form::compact}) {
+            const two_words space{sides};
+            const auto all = writer_of(any, words, form, space).generate({});
+            REQUIRE(all->size() == 4); // the first side, which is the only one or taken for want of a word
+            for (const auto& point : *all) {
+                auto g = writer_of(any, words, form, space);
+                REQUIRE(g.exclude(point.decisions));
+                if (sides == 2) REQUIRE(g.exclude(augur::decision_vector{point.decisions[0] + 4})); // no point that can come
+                const auto rest = *g.generate({});
+                CHECK(rest.size() == 3);
+                for (const auto& other : rest) CHECK(other.decisions != point.decisions);
+            }
+        }
+}
+
+TEST_CASE("token walk: the legal tokens of a decision of many options, each once and in the order of the options") {
+    const auto all = [](std::uint64_t n, tlm::number_form numbers) {
+        struct wide {
+            std::uint64_t n;
+            [[nodiscard]] std::optional<augur::decision> next(std::span<const std::uint64_t> p) const {
+                if (!p.empty()) return std::nullopt;
+                return augur::decision{augur::decision_kind::other, n};
+            }
+        };
+        tlm::vocabulary_builder counted;
+        for (std::uint64_t v = 0; v < n; ++v) counted.add(std::to_string(v), 1 + v % 7); // the tokens are in another order than the numbers
+        const auto words = *counted.build(numbers);
+        const wide space{n};
+        tlm::token_walk<wide> walk(space, words, tlm::sentence_form::compact);
+        std::vector<tlm::token> passed, expected;
+        REQUIRE(walk.advance(passed));
+        for (std::uint64_t v = 0; v < n; ++v) {
+            std::vector<tlm::token> spelled;
+            words.append(std::to_string(v), spelled);
+            if (std::find(expected.begin(), expected.end(), spelled[0]) == expected.end()) expected.push_back(spelled[0]);
+        }
+        CHECK(std::vector(walk.choices().begin(), walk.choices().end()) == expected);
+        return expected.size();
+    };
+    CHECK(all(1000, tlm::number_form::words) == 1000);
+    const auto factors = all(1000, tlm::number_form::factors);
+    CHECK(factors > 10);
+    CHECK(factors < 200);
+}
+
 TEST_CASE("generator: logits that a model does not write, or one that is no number, are an error; those of the call before are not taken for them") {
     const auto words = all_words();
     const fickle space;

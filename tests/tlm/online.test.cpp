@@ -17,6 +17,7 @@
 #include <augur/dataset/builder.hpp>
 #include <augur/space/walk.hpp>
 
+#include "../nn/same_parameters.hpp"
 #include "../space/toy.hpp"
 
 namespace tlm = augur::tlm;
@@ -64,12 +65,6 @@ struct measured_toys {
     }
 };
 
-bool same_net(const tlm::gpt2<float>& a, const tlm::gpt2<float>& b) {
-    bool same = true;
-    tlm::gpt2<float>::visit([&](auto&&, const auto& x, const auto& y) { same = same && x == y; }, a, b);
-    return same;
-}
-
 } // namespace
 
 TEST_CASE("online model: it is the base, fine-tuned on the fastest of the first 32, 64, ... points, however they came") {
@@ -77,7 +72,7 @@ TEST_CASE("online model: it is the base, fine-tuned on the fastest of the first 
     augur::serial_executor serial;
     tlm::online_model one(toys.base, serial, measured_toys::options());
     toys.tell(one, 0, 31);
-    CHECK(same_net(one.current()->net(), toys.base.net));
+    CHECK(same_parameters(one.current()->net(), toys.base.net));
     toys.tell(one, 31, 100);
     const auto at_once = one.current();
     CHECK(one.fine_tunings() == 1);
@@ -89,7 +84,7 @@ TEST_CASE("online model: it is the base, fine-tuned on the fastest of the first 
         static_cast<void>(rounds.current());
     }
     CHECK(rounds.fine_tunings() == 2);
-    CHECK(same_net(rounds.current()->net(), at_once->net()));
+    CHECK(same_parameters(rounds.current()->net(), at_once->net()));
 
     augur::dataset_builder to; // by hand: of the first 64 the five fastest of each kernel
     const auto source = to.source("x");
@@ -104,7 +99,7 @@ TEST_CASE("online model: it is the base, fine-tuned on the fastest of the first 
     auto net = toys.base.net;
     REQUIRE(tlm::train(net, corpus, tlm::corpus_tokens(corpus, toys.base.words), toys.base.form, measured_toys::options().fit, serial,
                        [](const auto&) { return true; }));
-    CHECK(same_net(net, at_once->net()));
+    CHECK(same_parameters(net, at_once->net()));
 
     auto weighing = measured_toys::options();
     weighing.fit.weighted = true;
@@ -113,8 +108,8 @@ TEST_CASE("online model: it is the base, fine-tuned on the fastest of the first 
     net = toys.base.net;
     REQUIRE(
         tlm::train(net, corpus, tlm::corpus_tokens(corpus, toys.base.words), toys.base.form, weighing.fit, serial, [](const auto&) { return true; }));
-    CHECK(same_net(net, weighted.current()->net()));
-    CHECK_FALSE(same_net(net, at_once->net()));
+    CHECK(same_parameters(net, weighted.current()->net()));
+    CHECK_FALSE(same_parameters(net, at_once->net()));
 }
 
 TEST_CASE("online model: a point counts once, kernels may have one prompt, and what is longer than the context is left out") {
@@ -125,7 +120,7 @@ TEST_CASE("online model: a point counts once, kernels may have one prompt, and w
     tlm::online_model one(toys.base, serial, options);
     for (int i = 0; i < 20; ++i) toys.tell(one, 0, 3);
     CHECK(one.observed() == 3);
-    CHECK(same_net(one.current()->net(), toys.base.net));
+    CHECK(same_parameters(one.current()->net(), toys.base.net));
 
     tlm::online_model equal_prompts(toys.base, serial, options); // the spaces differ, and so may what is legal
     for (std::size_t i = 0; i < 16; ++i) equal_prompts.observe("toy PPT", toys.spaces[i % 2], toys.points[i].decisions, toys.points[i].seconds);
@@ -157,7 +152,7 @@ TEST_CASE("online model: sentences from before are learned at once, and in each 
     auto net = toys.base.net;
     REQUIRE(tlm::train(net, before, tlm::corpus_tokens(before, toys.base.words), toys.base.form, measured_toys::options().fit, serial,
                        [](const auto&) { return true; }));
-    CHECK(same_net(net, one.current()->net()));
+    CHECK(same_parameters(net, one.current()->net()));
     CHECK(one.unknown().empty());
     augur::dataset_builder strange;
     REQUIRE(tlm::sample_sentences(strange, strange.source("x"), "toy 37 PPT", toys.spaces[0], 5, augur::random_engine(3)));
@@ -168,9 +163,9 @@ TEST_CASE("online model: sentences from before are learned at once, and in each 
     tlm::online_model without(toys.base, serial, measured_toys::options());
     toys.tell(one, 0, 32);
     toys.tell(without, 0, 32);
-    CHECK(!same_net(one.current()->net(), without.current()->net()));
+    CHECK(!same_parameters(one.current()->net(), without.current()->net()));
     REQUIRE(without.demonstrate(before)); // what was measured is still known
-    CHECK(same_net(one.current()->net(), without.current()->net()));
+    CHECK(same_parameters(one.current()->net(), without.current()->net()));
 }
 
 TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-tuning leaves the model, zero means never") {
@@ -181,7 +176,7 @@ TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-
     for (auto& p : toys.points) p.seconds = std::numeric_limits<double>::infinity();
     tlm::online_model none(toys.base, serial, options);
     toys.tell(none, 0, 64);
-    CHECK(same_net(none.current()->net(), toys.base.net));
+    CHECK(same_parameters(none.current()->net(), toys.base.net));
     CHECK(none.fine_tunings() == 0);
     CHECK(!none.failed());
 
@@ -193,7 +188,7 @@ TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-
     toys.points[0].seconds = 0;
     toys.tell(spoilt, 1, 32);
     toys.tell(spoilt, 0, 1);
-    CHECK(same_net(spoilt.current()->net(), sound.current()->net()));
+    CHECK(same_parameters(spoilt.current()->net(), sound.current()->net()));
     CHECK(spoilt.fine_tunings() == 1);
     tlm::online_model foreign(toys.base, serial, options);
     const augur::decision_vector nowhere{9, 9, 9, 9};
@@ -207,7 +202,7 @@ TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-
     options.progress = [](const tlm::training_progress& p) { return p.step < 2; };
     tlm::online_model stopped(toys.base, serial, options);
     toys.tell(stopped, 0, 64);
-    CHECK(same_net(stopped.current()->net(), toys.base.net));
+    CHECK(same_parameters(stopped.current()->net(), toys.base.net));
     REQUIRE(stopped.failed());
     CHECK(stopped.failed()->code == augur::errc::interrupted);
 
@@ -215,7 +210,7 @@ TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-
     options.first_update = 0;
     tlm::online_model never(toys.base, serial, options);
     toys.tell(never, 0, 100);
-    CHECK(same_net(never.current()->net(), toys.base.net));
+    CHECK(same_parameters(never.current()->net(), toys.base.net));
 
     options = measured_toys::options();
     for (std::size_t i = 0; i < toys.points.size(); ++i)
@@ -230,7 +225,7 @@ TEST_CASE("online model: failed points teach nothing, a stopped or refused fine-
     auto net = toys.base.net;
     REQUIRE(
         tlm::train(net, corpus, tlm::corpus_tokens(corpus, toys.base.words), toys.base.form, options.fit, serial, [](const auto&) { return true; }));
-    CHECK(same_net(few.current()->net(), net)); // 1.8 is more than one and a half times 1.1
+    CHECK(same_parameters(few.current()->net(), net)); // 1.8 is more than one and a half times 1.1
     options.within = 0.5;
     CHECK(options.check().error().code == augur::errc::invalid_argument);
 

@@ -19,7 +19,7 @@
 
 #include <augur/io/ansor_log.hpp>
 #include <augur/io/byte_source.hpp>
-#include <augur/io/tvm_dag.hpp>
+#include <augur/io/loopnest/tvm_dag.hpp>
 #include <augur/schedule/steps_json.hpp>
 #include <augur/tlm/sentence.hpp>
 

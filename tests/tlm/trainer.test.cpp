@@ -27,6 +27,8 @@
 #include <augur/tlm/corpus.hpp>
 #include <augur/tlm/weights_file.hpp>
 
+#include "../nn/same_parameters.hpp"
+#include "../record/logs.hpp"
 #include "../space/toy.hpp"
 
 namespace tlm = augur::tlm;
@@ -56,13 +58,15 @@ struct setting {
     [[nodiscard]] tlm::gpt2<float> start() const { return tlm::gpt2<float>::random_init(config, augur::random_engine(1)); }
 };
 
-bool equal(const tlm::gpt2<float>& a, const tlm::gpt2<float>& b) {
-    bool same = true;
-    tlm::gpt2<float>::visit([&](auto&&, const auto& x, const auto& y) { same = same && x == y; }, a, b);
-    return same;
-}
-
 const auto always = [](const tlm::training_progress&) { return true; };
+/// Stops a training after the step `last`, 0: never. `first` becomes the first step that is done, 0: none is.
+auto stop_after(std::size_t last, std::size_t& first) {
+    first = 0;
+    return [last, &first](const tlm::training_progress& p) {
+        if (first == 0) first = p.step;
+        return p.step != last;
+    };
+}
 
 // The C++ block of tlm/README.md, with kernels that are toys: compiled, not called.
 [[maybe_unused]] augur::result<void> learn_toys(const std::string& folder) {
@@ -98,33 +102,48 @@ TEST_CASE("trainer: the loss of a toy language falls to its entropy, and the bit
     auto again = s.start();
     augur::thread_pool_executor three(3);
     REQUIRE(tlm::train(again, s.corpus, s.tokens, tlm::sentence_form::compact, o, three, always));
-    CHECK(equal(net, again));
+    CHECK(same_parameters(net, again));
+}
+
+TEST_CASE("trainer: more prompts in a batch than there are groups cost no memory and change nothing") {
+    const setting s;
+    augur::serial_executor serial;
+    tlm::training_options o;
+    o.prompts = s.corpus.size();
+    auto net = s.start(), same = net;
+    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, always));
+    o.prompts = std::size_t{1} << 40U; // models that no machine has memory for
+    REQUIRE(tlm::train(same, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, always));
+    CHECK(same_parameters(net, same));
 }
 
 TEST_CASE("trainer: stopped at any step and resumed, it ends with the same bits; a checkpoint of another training is refused") {
     const setting s;
-    const auto path = (fs::temp_directory_path() / "augur-tlm-trainer.checkpoint").string();
-    fs::remove(path);
+    const logs::folder tmp;
+    const auto path = tmp / "checkpoint";
     tlm::training_options o;
     o.epochs = 2;
     augur::serial_executor serial;
     auto whole = s.start();
     REQUIRE(tlm::train(whole, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, always));
     o.checkpoint = path;
+    std::size_t reached = 0, first = 0;
     for (const std::size_t stop : {1U, 4U, 7U}) {
         auto net = s.start();
-        const auto stopped =
-            tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, [&](const tlm::training_progress& p) { return p.step != stop; });
+        const auto stopped = tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, stop_after(stop, first));
         CHECK(stopped.error().code == augur::errc::interrupted);
+        CHECK(first == reached + 1); // it went on from the checkpoint
+        reached = stop;
     }
     auto net = s.start();
-    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, always));
-    CHECK(equal(net, whole));
+    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, stop_after(0, first)));
+    CHECK(first == reached + 1);
+    CHECK(same_parameters(net, whole));
     auto done = s.start(); // finished: nothing is left to do
     std::size_t more = 0;
     REQUIRE(tlm::train(done, s.corpus, s.tokens, tlm::sentence_form::full, o, serial, [&](const tlm::training_progress&) { return ++more != 0; }));
     CHECK(more == 0);
-    CHECK(equal(done, whole));
+    CHECK(same_parameters(done, whole));
     const auto refused = [&](tlm::gpt2<float> start, const augur::dataset& corpus, const tlm::training_options& other) {
         const tlm::corpus_tokens tokens(corpus, s.words);
         const auto trained = tlm::train(start, corpus, tokens, tlm::sentence_form::full, other, serial, always);
@@ -144,13 +163,11 @@ TEST_CASE("trainer: stopped at any step and resumed, it ends with the same bits;
     bytes[bytes.size() - 3] ^= 1; // of a moment
     std::ofstream(path, std::ios::binary) << bytes;
     CHECK(refused(s.start(), s.corpus, o));
-    fs::remove(path);
 }
 
 TEST_CASE("trainer: with dropout the loss falls, the bits depend neither on the threads nor on a stop, and each step drops anew") {
     const setting s;
-    const auto path = (fs::temp_directory_path() / "augur-tlm-dropout.checkpoint").string();
-    fs::remove(path);
+    const logs::folder tmp;
     tlm::training_options o;
     o.dropout = 0.1;
     o.epochs = 10;
@@ -164,16 +181,17 @@ TEST_CASE("trainer: with dropout the loss falls, the bits depend neither on the 
         return last = p.loss, true;
     }));
     CHECK(last < 0.6 * first);
-    o.checkpoint = path;
+    o.checkpoint = tmp / "checkpoint";
     auto net = s.start();
-    CHECK(!tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, [](const tlm::training_progress& p) { return p.step < 7; }));
+    std::size_t begun = 0;
+    CHECK(!tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, stop_after(7, begun)));
     net = s.start();
-    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, three, always));
-    CHECK(equal(net, whole));
+    REQUIRE(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, three, stop_after(0, begun)));
+    CHECK(begun == 8);
+    CHECK(same_parameters(net, whole));
     o.dropout = 0.2;
     net = s.start();
     CHECK(tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, always).error().code == augur::errc::version_mismatch);
-    fs::remove(path);
 
     // one batch again and again, and nothing is learned: the losses differ by the masks alone
     o = {};
@@ -223,8 +241,7 @@ TEST_CASE("trainer: with dropout the loss falls, the bits depend neither on the 
 
 TEST_CASE("trainer: killed at any moment and resumed until it is done, it ends with the same bits") {
     const setting s;
-    const auto folder = fs::temp_directory_path() / ("augur-tlm-killed-" + std::to_string(::getpid()));
-    fs::create_directory(folder);
+    const logs::folder tmp;
     tlm::training_options o;
     o.epochs = 3;
     o.dropout = 0.1;
@@ -233,7 +250,7 @@ TEST_CASE("trainer: killed at any moment and resumed until it is done, it ends w
     const double before = augur::steady_seconds();
     REQUIRE(tlm::train(whole, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, always));
     const auto full_time = static_cast<std::uint64_t>(1e6 * (augur::steady_seconds() - before));
-    o.checkpoint = (folder / "checkpoint").string();
+    o.checkpoint = tmp / "checkpoint";
     o.checkpoint_seconds = 0;
 #ifdef AUGUR_TEST_SLOW
     constexpr int rounds = 60;
@@ -262,10 +279,9 @@ TEST_CASE("trainer: killed at any moment and resumed until it is done, it ends w
         REQUIRE(
             tlm::train(net, s.corpus, s.tokens, tlm::sentence_form::compact, o, serial, [&](const tlm::training_progress&) { return ++more != 0; }));
         CHECK(more == 0);
-        CHECK(equal(net, whole));
+        CHECK(same_parameters(net, whole));
         fs::remove(o.checkpoint);
     }
-    fs::remove_all(folder);
 }
 
 TEST_CASE("trainer: the first loss is the mean cross entropy of what is learned, values alone or everything as the authors do") {
@@ -324,7 +340,8 @@ TEST_CASE("trainer: a sentence of weight 2 has the loss and the gradient of that
     const auto words = *tlm::count_words(corpus).build();
     const tlm::corpus_tokens tokens(corpus, words);
     const auto start = tlm::gpt2<float>::random_init({static_cast<augur::nn::index>(words.size()), 32, 2, 16, 2, 32}, augur::random_engine(4));
-    const auto path = (fs::temp_directory_path() / ("augur-tlm-weighted-" + std::to_string(::getpid()))).string();
+    const logs::folder tmp;
+    const auto path = tmp / "checkpoint";
     augur::serial_executor serial;
     for (const auto form : {tlm::sentence_form::full, tlm::sentence_form::compact}) {
         tlm::gpt2_pass<float> pass;
@@ -389,7 +406,7 @@ TEST_CASE("trainer: with weights the bits depend neither on the threads nor on a
     const auto words = *tlm::count_words(corpus).build();
     const tlm::corpus_tokens tokens(corpus, words);
     const auto start = tlm::gpt2<float>::random_init({static_cast<augur::nn::index>(words.size()), 32, 2, 16, 2, 32}, augur::random_engine(4));
-    const auto path = (fs::temp_directory_path() / ("augur-tlm-weighted-" + std::to_string(::getpid()))).string();
+    const logs::folder tmp;
     augur::serial_executor serial;
     augur::thread_pool_executor three(3);
     tlm::training_options o;
@@ -401,13 +418,14 @@ TEST_CASE("trainer: with weights the bits depend neither on the threads nor on a
     REQUIRE(tlm::train(whole, corpus, tokens, tlm::sentence_form::compact, o, serial,
                        [&](const tlm::training_progress& p) { return steps = p.steps, true; }));
     CHECK(steps == o.epochs * ((corpus.size() + 5) / 6));
-    o.checkpoint = path;
+    o.checkpoint = tmp / "checkpoint";
     auto net = start;
-    CHECK(!tlm::train(net, corpus, tokens, tlm::sentence_form::compact, o, serial, [](const tlm::training_progress& p) { return p.step < 4; }));
+    std::size_t first = 0;
+    CHECK(!tlm::train(net, corpus, tokens, tlm::sentence_form::compact, o, serial, stop_after(4, first)));
     net = start;
-    REQUIRE(tlm::train(net, corpus, tokens, tlm::sentence_form::compact, o, three, always));
-    CHECK(equal(net, whole));
-    fs::remove(path);
+    REQUIRE(tlm::train(net, corpus, tokens, tlm::sentence_form::compact, o, three, stop_after(0, first)));
+    CHECK(first == 5);
+    CHECK(same_parameters(net, whole));
 
     const auto equal_latencies = toy_corpus(4); // one batch, with and without weights
     const tlm::corpus_tokens their_tokens(equal_latencies, words);
@@ -465,15 +483,15 @@ TEST_CASE("trainer: what cannot be learned is an error") {
 
 TEST_CASE("weights file: a model comes back from its folder, and files that do not fit are told") {
     const setting s;
-    const auto folder = (fs::temp_directory_path() / "augur-tlm-weights").string();
-    fs::remove_all(folder);
+    const logs::folder tmp;
+    const auto folder = tmp / "model";
     const tlm::language_model m{s.start(), s.words, tlm::sentence_form::full};
     CHECK(tlm::save(m, folder).error().code == augur::errc::not_found);
     fs::create_directory(folder);
     REQUIRE(tlm::save(m, folder));
     const auto back = tlm::load(folder);
     REQUIRE_MESSAGE(back, back.error().detail);
-    CHECK(equal(back->net, m.net));
+    CHECK(same_parameters(back->net, m.net));
     CHECK((back->words == m.words));
     CHECK(back->form == m.form);
 
@@ -507,5 +525,4 @@ TEST_CASE("weights file: a model comes back from its folder, and files that do n
     CHECK(tlm::save(bad, folder).error().detail.find("'ln_f.weight'") != std::string::npos);
     std::ofstream(folder + "/tokenizer.json") << tlm::vocabulary::create(std::vector<std::string>(1000, "x")).error().detail;
     CHECK(tlm::load(folder).error().detail.find("/tokenizer.json: ") != std::string::npos);
-    fs::remove_all(folder);
 }

@@ -73,6 +73,15 @@ TEST_CASE("tvm sentence: a MetaSchedule record gives the authors' words, and tak
     CHECK(changed->find("[\"b4\", 8]") != std::string::npos);
     const auto again = tlm::meta_schedule_sentence(v["task_name"].get<std::string>(), v["shapes"].dump(), v["target"].get<std::string>(), *changed);
     CHECK(*again == other);
+    auto post_processed = line; // what stands behind EnterPostproc is neither said nor taken
+    const std::string enters = R"(["EnterPostproc", [], [], []])";
+    REQUIRE(post_processed.find(enters) != std::string::npos);
+    post_processed.insert(post_processed.find(enters) + enters.size(), R"(, ["Annotate", ["b4", 16], ["meta_schedule.parallel"], []])");
+    CHECK(*tlm::meta_schedule_sentence(v["task_name"].get<std::string>(), v["shapes"].dump(), v["target"].get<std::string>(), post_processed) ==
+          *text);
+    const auto unchanged = tlm::with_meta_schedule_decisions(post_processed, *text);
+    REQUIRE_MESSAGE(unchanged, unchanged.error().detail);
+    CHECK(*unchanged == post_processed);
     const auto code = [&](const std::string& l, const std::string& s) {
         const auto read = tlm::with_meta_schedule_decisions(l, s);
         return read ? augur::errc{} : read.error().code;

@@ -18,10 +18,12 @@
 
 #include <doctest/doctest.h>
 
+#include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/nn/safetensors.hpp>
 #include <augur/tlm/vocabulary.hpp>
 
+#include "../nn/same_parameters.hpp"
 #include "read_back.hpp"
 
 namespace nn = augur::nn;
@@ -42,12 +44,6 @@ tlm::language_model small_model() {
     auto words = some_words();
     const tlm::gpt2_config config{static_cast<nn::index>(words.size()), 16, 2, 8, 2, 32};
     return {tlm::gpt2<float>::random_init(config, augur::random_engine(1)), std::move(words), tlm::sentence_form::compact};
-}
-
-bool same_weights(const tlm::gpt2<float>& a, const tlm::gpt2<float>& b) {
-    bool same = true;
-    tlm::gpt2<float>::visit([&](auto&&, const auto& x, const auto& y) { same = same && x == y; }, a, b);
-    return same;
 }
 
 /// A file with the tensors of a net, each called `name(its own name)`; those without a name are left out.
@@ -99,6 +95,7 @@ TEST_CASE("weights file: a tokenizer with more tokens than the model has is an e
     const auto m = small_model();
     REQUIRE(tlm::save(m, folder.path));
     CHECK(folder.loaded() == "none");
+    folder.write("/model.safetensors", tlm::to_safetensors(m.net)); // of others, which do not say whose tokens they know
     folder.write("/tokenizer.json", some_words(" 4 5").to_json());
     CHECK(folder.loaded() ==
           "shape_mismatch: the tokenizer has " + std::to_string(m.words.size() + 2) + " tokens, the model " + std::to_string(m.words.size()));
@@ -106,6 +103,49 @@ TEST_CASE("weights file: a tokenizer with more tokens than the model has is an e
     few.add_text("a kernel");
     folder.write("/tokenizer.json", few.build()->to_json());
     CHECK(folder.loaded() == "none");
+}
+
+TEST_CASE("weights file: weights beside the tokenizer of another model of the same size are an error") {
+    const model_folder folder;
+    const auto m = small_model();
+    REQUIRE(tlm::save(m, folder.path));
+    auto other = m;
+    tlm::vocabulary_builder counted;
+    counted.add_text("a kernel PPT 0 1 2 4");
+    other.words = *counted.build();
+    REQUIRE(other.words.size() == m.words.size());
+    const std::string expected = "version_mismatch: the weights were saved with another tokenizer";
+    folder.write("/tokenizer.json", other.words.to_json()); // a save that was killed behind the first file
+    CHECK(folder.loaded() == expected);
+    folder.write("/model.safetensors", tlm::to_safetensors(m.net)); // nothing is said
+    CHECK(folder.loaded() == "none");
+    folder.write("/model.safetensors", tlm::to_safetensors(m.net, &m.words));
+    CHECK(folder.loaded() == expected);
+    REQUIRE(tlm::save(other, folder.path)); // the rest of the save
+    CHECK(folder.loaded() == "none");
+    folder.write("/tokenizer.json", "  " + other.words.to_json() + "\n"); // the same words in another layout
+    CHECK(folder.loaded() == "none");
+    const auto bytes = tlm::to_safetensors(m.net, &m.words);
+    const auto header = nn::parse_safetensors(bytes);
+    REQUIRE(header);
+    CHECK(header->metadata_text("augur_tokenizer") == std::to_string(augur::fnv1a64(m.words.to_json())));
+}
+
+TEST_CASE("weights file: a size that a config does not have is named") {
+    const std::vector<std::string> sizes{"vocab_size", "n_positions", "n_layer", "n_embd", "n_head"};
+    const auto read = [&](const std::string& without, const std::string& value) {
+        std::string text = R"({"model_type": "gpt2")";
+        for (const auto& name : sizes)
+            if (name != without) text += ", \"" + name + "\": 8";
+            else text += value;
+        const auto config = tlm::read_config_json(text + "}");
+        return config ? std::string("none") : augur::to_string(config.error());
+    };
+    CHECK(read("", "") == "none");
+    for (const auto& name : sizes) {
+        CHECK(read(name, "") == "invalid_argument: config: " + name + " is missing, or 0");
+        CHECK(read(name, ", \"" + name + "\": 0") == "invalid_argument: config: " + name + " is missing, or 0");
+    }
 }
 
 TEST_CASE("weights file: a config whose heads do not divide its width, or of another size, is an error") {
@@ -179,7 +219,7 @@ TEST_CASE("weights file: checkpoints of Hugging Face, with and without prefix, t
         const auto bytes = file.file();
         const auto read = tlm::gpt2_from_safetensors(bytes, m.net.config());
         REQUIRE_MESSAGE(read, read.error().detail);
-        CHECK(same_weights(*read, m.net));
+        CHECK(same_parameters(*read, m.net));
         folder.write("/model.safetensors", bytes);
         folder.write("/config.json",
                      R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 50256, )"
@@ -189,7 +229,7 @@ TEST_CASE("weights file: checkpoints of Hugging Face, with and without prefix, t
                          std::to_string(tied.rows()) + "}");
         const auto whole = tlm::load(folder.path);
         REQUIRE_MESSAGE(whole, whole.error().detail);
-        CHECK(same_weights(whole->net, m.net));
+        CHECK(same_parameters(whole->net, m.net));
         CHECK(whole->form == tlm::sentence_form::full);
     }
     auto halves = file_of(m.net, [](const std::string& name) { return name; }).file();

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "../may_skip.hpp"
+#include "../record/logs.hpp"
 #include "data.hpp"
 
 namespace nn = augur::nn;
@@ -16,15 +17,6 @@ using augur::tlp::config;
 using augur::tlp::model;
 
 namespace {
-
-struct folder {
-    std::string path = (std::filesystem::temp_directory_path() / "augur_tlp_convert_test").string();
-    folder() { std::filesystem::create_directories(path); }
-    ~folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path, ignored);
-    }
-};
 
 bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 std::string quoted(const std::string& path) { return "'" + path + "'"; }
@@ -53,8 +45,8 @@ const std::string script = "python3 " + quoted(tests + "/../docs/convert_tlp_wei
 
 TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as their networks do" MAY_SKIP) {
     if (!run("python3 -c 'import zipfile' 2> /dev/null")) SKIP_CASE("no python3 here");
-    const folder at;
-    const std::string raw = at.path + "/raw", pt = at.path + "/state.pt", weights = at.path + "/weights.safetensors";
+    const logs::folder at;
+    const std::string raw = at / "raw", pt = at / "state.pt", weights = at / "weights.safetensors";
     const auto models = tlp_data::load("tlp_forward.json")["models"];
     const struct {
         const char* name;
@@ -95,9 +87,9 @@ TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as thei
             }
     }
     // what is no state dictionary is refused in words, and nothing of it is executed
-    const std::string quiet = " 2> " + quoted(at.path + "/why");
+    const std::string quiet = " 2> " + quoted(at / "why");
     const auto why = [&] {
-        std::ifstream file(at.path + "/why");
+        std::ifstream file(at / "why");
         return std::string(std::istreambuf_iterator<char>(file), {});
     };
     CHECK(!run(script + quoted(raw) + " " + quoted(weights) + quiet));
@@ -108,8 +100,8 @@ TEST_CASE("convert_tlp_weights.py: the authors' state dictionaries score as thei
                 "class Bad:\n"
                 "    def __reduce__(self): return os.mkdir, (sys.argv[2],)\n"
                 "zipfile.ZipFile(sys.argv[1], \"w\").writestr(\"archive/data.pkl\", pickle.dumps({\"x\": Bad()}))' " +
-                quoted(pt) + " " + quoted(at.path + "/made")));
+                quoted(pt) + " " + quoted(at / "made")));
     CHECK(!run(script + quoted(pt) + " " + quoted(weights) + quiet));
     CHECK(why().find("this file has posix.mkdir") != std::string::npos);
-    CHECK(!std::filesystem::exists(at.path + "/made"));
+    CHECK(!std::filesystem::exists(at / "made"));
 }

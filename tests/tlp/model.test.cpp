@@ -257,6 +257,32 @@ TEST_CASE("tlp: the same bits whatever the threads, the neighbours and the place
     }
 }
 
+TEST_CASE("tlp: a backward pass of the decoders alone gives their gradients the same bits, and 0 to all others") {
+    const auto schema = augur::tlp::schema::ansor(64, 6, 0);
+    augur::serial_executor serial;
+    for (const auto& [what, config] : shapes(schema.columns)) {
+        const std::string named(what);
+        CAPTURE(named);
+        const auto net = augur::tlp::model<float>::random_init(config, augur::random_engine(5));
+        const auto bags = tlp_data::bags_of(tlp_data::random_schedules(70, 3), schema, 1, config.order());
+        std::vector<float> scores(70 * net.decoders.size()), d(scores.size());
+        for (std::size_t i = 0; i < d.size(); ++i) d[i] = static_cast<float>(i % 5) - 1;
+        auto whole = net, part = net;
+        augur::tlp::forward_backward<float> pass;
+        pass.forward_to_train(net, bags, serial, scores);
+        pass.backward(net, bags, serial, std::span<const float>(d), whole);
+        pass.backward(net, bags, serial, std::span<const float>(d), part, true);
+        augur::tlp::model<float>::visit(
+            [](std::string_view name, const auto& a, const auto& b) {
+                const bool of_decoder = name.starts_with("decoder.") || name.starts_with("mtl_heads.");
+                if (of_decoder) CHECK(a == b);
+                else CHECK(b.isZero(0));
+                CHECK(!a.isZero(0));
+            },
+            whole, part);
+    }
+}
+
 TEST_CASE("tlp: one pass serves networks of several shapes, and batches that are empty or hold an empty schedule") {
     const auto schema = augur::tlp::schema::ansor(64, 6, 0);
     augur::serial_executor serial;
@@ -421,4 +447,9 @@ TEST_CASE("tlp config: what does not fit together is refused") {
     config = augur::tlp::config::authors(22);
     config.backbone = augur::tlp::backbone::lstm;
     CHECK(!config.check()); // no dead layer there
+    config = augur::tlp::config::authors_lstm(22);
+    config.encoder = {10};
+    config.attention_layers = 0; // of attention alone, as are heads that do not divide 10
+    CHECK(config.check());
+    CHECK(augur::tlp::model<float>::zeros(config).attention.empty());
 }

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -70,6 +72,16 @@ double pairs_right(const std::vector<float>& scores, const permuted& data) {
             }
     return right / all;
 }
+
+template <class Model>
+concept makes_scorer = requires(Model&& model, augur::serial_executor& serial) { std::forward<Model>(model).scorer(serial); };
+template <class Model>
+concept scorer_takes = std::constructible_from<augur::tlp::scorer<augur::serial_executor>, Model, augur::serial_executor&>;
+using augur::tlp::trained_model;
+static_assert(makes_scorer<trained_model&> && makes_scorer<const trained_model&> && scorer_takes<trained_model&> &&
+              scorer_takes<const trained_model&>);
+static_assert(!makes_scorer<trained_model> && !makes_scorer<const trained_model> && !scorer_takes<trained_model> &&
+              !scorer_takes<const trained_model>); // the scorer would outlive a temporary
 
 } // namespace
 
@@ -142,4 +154,7 @@ TEST_CASE("tlp online: lists and batches without limit are those of all records;
     o = {};
     o.fit.checkpoint = "a file";
     CHECK(o.check().error().code == augur::errc::invalid_argument);
+    o = {};
+    o.config.outputs = 3;
+    CHECK(o.check().error().detail == "tlp online: expected a config with 1 output, got 3");
 }

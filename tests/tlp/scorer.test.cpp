@@ -201,7 +201,7 @@ struct untaught { // a language that Ansor's schema has no word of
 };
 } // namespace
 
-TEST_CASE("tlp_features: a number that no float holds is told as that, not as an unknown word") {
+TEST_CASE("tlp features: a number that no float holds is told as that, not as an unknown word") {
     auto schema = augur::tlp::schema::ansor();
     schema.kinds[0] = "tile";
     std::vector<float> rows(schema.rows * schema.columns);

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "../nn/weights_parts.hpp"
+#include "../record/logs.hpp"
 #include "data.hpp"
 
 using augur::errc;
@@ -46,7 +47,8 @@ TEST_CASE("tlp weights: a saved model is the same model, with its schema") {
         CHECK(again->model.config == model.model.config);
         if (model.schema.name != "authors-gpu") CHECK(score(*again) == score(model));
     }
-    const auto path = (std::filesystem::temp_directory_path() / "augur_tlp_weights_test.safetensors").string();
+    const logs::folder tmp;
+    const auto path = tmp / "weights.safetensors";
     const auto model = small_model();
     REQUIRE(augur::tlp::save(model, path));
     const auto loaded = augur::tlp::load(path);
@@ -62,6 +64,14 @@ TEST_CASE("tlp weights: a saved model is the same model, with its schema") {
     broken = model;
     broken.schema.kinds[0] = "bad \xff\xfe";
     CHECK(augur::tlp::save(broken, path).error().code == errc::invalid_argument);
+    broken = model;
+    broken.schema.columns = 40;
+    CHECK(augur::tlp::save(broken, path).error().detail == path + ": expected a model with the 40 columns of its schema, got 24");
+    broken = model;
+    broken.model.decoders.front().back().b(0) = 3e38F; // finite, but the sum over the rows is not
+    const auto overflow = augur::tlp::save(broken, path);
+    CHECK(overflow.error().code == errc::invalid_argument);
+    CHECK(overflow.error().detail.find("the known input scores") != std::string::npos);
     CHECK(!std::filesystem::exists(path));
 }
 
@@ -111,7 +121,8 @@ TEST_CASE("tlp weights: a file from before there were backbones and outputs") {
 }
 
 TEST_CASE("tlp weights: another schema than the one asked for says which file has which") {
-    const auto path = (std::filesystem::temp_directory_path() / "augur_tlp_schema_test.safetensors").string();
+    const logs::folder tmp;
+    const auto path = tmp / "weights.safetensors";
     REQUIRE(augur::tlp::save(small_model(), path));
     CHECK(augur::tlp::load(path, small_model().schema, "data.augur"));
     const auto refused = augur::tlp::load(path, augur::tlp::schema::authors_cpu(), "data.augur");

@@ -8,11 +8,13 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <augur/core/random_engine.hpp>
 #include <augur/space/walk.hpp>
+#include <augur/tune/resume.hpp>
 #include <doctest/doctest.h>
 
 #include "../space/toy.hpp"
@@ -41,6 +43,20 @@ result<std::size_t> measured_transfers(const toy::described_space& small_space, 
 #include <snippets/transfer/schedule_pool.hpp.1.inc>
     return measured;
 }
+
+/// A space that knows the point of a schedule, and a task with a class.
+struct deciding_space : toy::described_space {
+    [[nodiscard]] result<decision_vector> decide(const toy::schedule& s) const {
+        decision_vector out(s.numbers.begin(), s.numbers.end());
+        if (!trace_path(*this, out)) return error{errc::illegal_schedule, "no point"};
+        return out;
+    }
+};
+struct tuned_task {
+    std::string name;
+    [[nodiscard]] std::string_view key() const { return name; }
+    [[nodiscard]] static std::string_view kernel_class() { return "dense"; }
+};
 
 std::vector<decision_vector> some_points(const toy::described_space& space, std::size_t n, std::uint64_t seed) {
     random_engine rng(seed);
@@ -122,6 +138,54 @@ TEST_CASE("schedule_pool: what is refused is counted by its reason") {
     CHECK(transfer::schedule_pool().adapt(space, asked, "cpu").points.empty());
     CHECK(to_string(refusal::other_target) == "other target");
     CHECK(!pool.add("k", asked, "cpu", space, decision_vector{999}, 1));
+}
+
+TEST_CASE("schedule_pool: the fastest schedules of a task among the trials of a log") {
+    const deciding_space space;
+    const tuned_task task{"small"};
+    const auto points = some_points(space, 5, 4);
+    REQUIRE(points.size() == 5);
+    std::vector<logged_trial<toy::schedule>> trials;
+    const auto trial = [&](const std::string& of, const decision_vector& point, std::vector<double> seconds, outcome status = outcome::ok) {
+        auto& t = trials.emplace_back();
+        t.task = task_identity(tuned_task{of});
+        t.schedule.numbers.assign(point.begin(), point.end());
+        t.outcome.status = status;
+        t.outcome.seconds = std::move(seconds);
+    };
+    trial("small", points[0], {5e-3});
+    trial("other", points[1], {1e-4});                     // faster, but another task
+    trial("small", points[2], {9e-3, 2e-3, 1e-3});         // median 2e-3
+    trial("small", decision_vector{999}, {1e-3});          // no point of this space
+    trial("small", points[3], {1e-5}, outcome::run_crash); // failed
+    trial("small", points[2], {3e-3});                     // measured again
+    trial("small", points[4], {4e-3});
+    transfer::schedule_pool pool;
+    const auto added = pool.add_fastest(task, space, trials, "cpu", 2);
+    REQUIRE(added);
+    CHECK(added->added == 2);
+    CHECK(added->outside == 1);
+    REQUIRE(pool.schedules().size() == 2);
+    const std::size_t fastest[] = {2, 4};
+    const double latencies[] = {2e-3, 4e-3};
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto& s = pool.schedules()[i];
+        CHECK(s.name == "small");
+        CHECK(s.target == "cpu");
+        CHECK(s.latency == latencies[i]);
+        CHECK(s.levels.at(class_level::operations) == "dense");
+        CHECK(adapt_point(space, s.words).path.values == points[fastest[i]]);
+    }
+    CHECK(pool.adapt(space, task_class_levels(tuned_task{"large"}), "cpu").points.size() == 2);
+    CHECK(pool.adapt(space, task_class_levels(toy::task{"large"}), "cpu").count(refusal::other_class) == 2); // a task without a class
+
+    transfer::schedule_pool all;
+    CHECK(all.add_fastest(task, space, trials, "cpu", 9)->added == 3);
+    CHECK(all.add_fastest(tuned_task{"none"}, space, trials, "cpu", 9)->added == 0);
+    CHECK(all.add_fastest("k", class_levels(), "cpu", space,
+                          std::vector<std::pair<double, toy::schedule>>{{1, trials[0].schedule}, {1, trials[4].schedule}}, 1)
+              ->added == 1);
+    CHECK(adapt_point(space, all.schedules().back().words).path.values == points[0]); // of equally fast ones the first
 }
 
 TEST_CASE("schedule_pool: the best by the scorer, the others by the share of the source's decisions") {

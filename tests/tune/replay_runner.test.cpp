@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include <augur/tune/tuner.hpp>
 #include <augur/tune/tuning_log.hpp>
 
+#include "../record/logs.hpp"
 #include "../space/toy.hpp"
 
 namespace replay_runner_test {
@@ -170,8 +170,8 @@ TEST_CASE("replay_runner: configurations go through a log, and a tuner goes on w
     }
     const std::vector<augur::tuning_archive> tasks{archive};
     const std::vector<augur::recorded_space> spaces{*augur::recorded_space::build(archive.records, &augur::measured_configuration::point)};
-    const std::string path = (std::filesystem::temp_directory_path() / "augur_replay_runner.jsonl").string();
-    std::filesystem::remove(path);
+    const logs::folder tmp;
+    const auto path = tmp / "log.jsonl";
     const augur::toolchain recorded(augur::machine_identity{}, "");
     std::vector<std::string> points[2]; // stopped after 15 trials and continued; in one go
     for (const std::size_t trials : {15U, 30U, 31U}) {
@@ -196,7 +196,6 @@ TEST_CASE("replay_runner: configurations go through a log, and a tuner goes on w
     }
     CHECK(points[0] == points[1]);
     CHECK(points[0].size() == 30);
-    std::filesystem::remove(path);
 }
 
 TEST_CASE("function_runner: a latency, or a whole measurement") {

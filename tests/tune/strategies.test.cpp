@@ -24,6 +24,7 @@
 #include <augur/tune/tuner.hpp>
 #include <augur/tune/tuning_log.hpp>
 
+#include "../record/logs.hpp"
 #include "../search/landscapes.hpp"
 #include "../search/threads.hpp"
 
@@ -120,7 +121,8 @@ trial_list list_of(const Tuner& t) {
 TEST_CASE_TEMPLATE("strategies: killed after any prefix of the log and resumed from the file, the tuner ends with the same trials", T, annealing,
                    augur::coordinate_descent, polished) {
     const augur::toolchain here(augur::machine_identity{}, "");
-    const auto path = (std::filesystem::temp_directory_path() / "augur_search_strategies.jsonl").string();
+    const logs::folder tmp;
+    const auto path = tmp / "log.jsonl";
     trial_list whole;
     for (const std::size_t cut : {100U, 0U, 1U, 13U, 30U, 59U, 60U, 61U, 88U, 99U}) {
         CAPTURE(cut);
@@ -149,7 +151,6 @@ TEST_CASE_TEMPLATE("strategies: killed after any prefix of the log and resumed f
         }
     }
     CHECK(whole.size() == 100);
-    std::filesystem::remove(path);
 }
 
 TEST_CASE_TEMPLATE("strategies: records of another run are taken, not measured again, and learnt from", T, annealing, augur::coordinate_descent,

@@ -359,24 +359,37 @@ TEST_CASE("tuner: a larger budget goes on where the smaller one ended") {
 TEST_CASE("tuner: records of two logs are as those of one") {
     augur::function_runner runner(measure_toy);
     const auto whole = run(runner, budget(40));
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    std::vector<record> first(whole.written.begin(), whole.written.begin() + 10), second(whole.written.begin() + 5, whole.written.begin() + 15);
+    for (auto* log : {&first, &second})
+        for (auto& r : *log) r.task = augur::task_identity(tasks[0]);
+    auto joined = first;
+    joined.insert(joined.end(), second.begin(), second.end());
     for (const bool replay : {true, false}) {
-        const std::vector<task> tasks(1);
-        const std::vector<toy::grid> spaces(1);
-        std::vector<augur::random_search> strategies(1);
         auto options = budget(60, 7, 1);
         options.replay = replay;
-        augur::tuner t(tasks, spaces, strategies, options);
-        std::vector<record> first(whole.written.begin(), whole.written.begin() + 10), second(whole.written.begin() + 5, whole.written.begin() + 15);
-        for (auto* log : {&first, &second})
-            for (auto& r : *log) r.task = augur::task_identity(tasks[0]);
-        const auto taken = t.resume(first).taken;
-        const auto again = t.resume(second);
-        CHECK(again.taken + again.duplicates == 10);
-        CHECK(t.resume({}).taken == 0);
-        const auto summary = t.run(runner);
-        REQUIRE(summary);
-        CHECK(summary->recorded == taken + again.taken);
-        CHECK(summary->trials == 60);
+        const auto trials_after = [&](const std::vector<std::vector<record>>& parts) {
+            std::vector<augur::random_search> strategies(1);
+            augur::tuner t(tasks, spaces, strategies, options);
+            std::size_t taken = 0, duplicates = 0;
+            for (const auto& part : parts) {
+                const auto report = t.resume(part);
+                taken += report.taken;
+                duplicates += report.duplicates;
+            }
+            CHECK(taken == keys(joined).size());
+            CHECK(duplicates == joined.size() - keys(joined).size());
+            const auto summary = t.run(runner);
+            REQUIRE(summary);
+            CHECK(summary->recorded == taken);
+            CHECK(summary->trials == 60);
+            std::vector<schedule> out;
+            for (const auto& x : t.trials()) out.push_back(x.schedule);
+            return out;
+        };
+        CHECK(keys(joined).size() <= 15); // the logs overlap
+        CHECK(trials_after({first, second, {}}) == trials_after({joined}));
     }
 }
 
@@ -499,6 +512,54 @@ TEST_CASE("tuner: a runner that lies is caught") {
     CHECK(summary->counts[0] == 4);
     CHECK(summary->tasks[0].best_latency == 1e-3);
     for (const auto& r : sink.records) CHECK((r.outcome.ok() || !r.outcome.reason.empty()));
+}
+
+TEST_CASE("tuner: a runner that fails again and again ends the run, with what it measured before") {
+    const std::vector<task> tasks(1);
+    const std::vector<toy::grid> spaces(1);
+    struct board { // answers `good` times, then never; or it loses every second candidate
+        std::size_t good;
+        bool flaky;
+        std::size_t asked = 0;
+        std::vector<measurement> measure(const task&, std::span<const schedule> candidates) {
+            std::vector<measurement> out(candidates.size());
+            for (auto& m : out) {
+                const bool answers = flaky ? asked % 2 == 0 : asked < good;
+                ++asked;
+                m.reason = "no answer";
+                if (!answers) continue;
+                m.status = outcome::ok;
+                m.seconds = {1e-3};
+            }
+            return out;
+        }
+    };
+    auto options = budget(30, 6, 1);
+    for (const std::size_t allowed : {std::size_t{0}, std::size_t{8}, std::size_t{64}}) {
+        options.runner_errors = allowed;
+        for (const bool flaky : {false, true}) {
+            std::vector<augur::random_search> strategies(1);
+            augur::tuner t(tasks, spaces, strategies, options);
+            board gone{10, flaky};
+            log_sink sink;
+            const auto summary = t.run(gone, {.sink = std::ref(sink)});
+            CHECK(t.trials().size() == sink.records.size());
+            if (allowed == 8 && !flaky) {
+                REQUIRE(!summary);
+                CHECK(summary.error().code == augur::errc::io);
+                CHECK(summary.error().detail.find("8 candidates in a row, at last: no answer") != std::string::npos);
+                CHECK(t.trials().size() >= 18);
+                CHECK(t.trials().size() < 18 + options.batch);
+            } else REQUIRE(summary);
+        }
+    }
+    options.runner_errors = 8; // a stop is not the runner's fault
+    std::vector<augur::random_search> strategies(1);
+    augur::tuner t(tasks, spaces, strategies, options);
+    board gone{0, false};
+    const auto summary = t.run(gone, {.stop = [&] { return gone.asked >= 8; }});
+    REQUIRE(summary);
+    CHECK(summary->interrupted);
 }
 
 TEST_CASE("tuner: more measurements than candidates end the run, and the first of them are kept") {

@@ -274,6 +274,23 @@ TEST_CASE("boosted_trees: trees on a margin are those on the labels minus the ma
     CHECK(refusal(boosted_trees::train({t.x, 3, t.y, {}, margins}, o)) == errc::invalid_argument);
 }
 
+TEST_CASE("average_recall: a score that is no number is worse than any number") {
+    augur::random_engine rng(5);
+    for (int trial = 0; trial < 100; ++trial) {
+        const std::size_t n = 1 + rng.below(80), top = 1 + rng.below(40);
+        std::vector<float> scores, lowest, labels;
+        for (std::size_t i = 0; i < n; ++i) {
+            const bool missing = rng.below(3) == 0;
+            const auto score = static_cast<float>(rng.below(9));
+            labels.push_back(static_cast<float>(rng.below(9)));
+            scores.push_back(missing ? nan_value : score == 0 ? -std::numeric_limits<float>::infinity() : score);
+            lowest.push_back(missing ? -2.0F : score == 0 ? -1.0F : score);
+        }
+        CHECK(average_recall(scores, labels, top) == average_recall(lowest, labels, top));
+    }
+    CHECK(average_recall(std::vector<float>{nan_value, 1, nan_value}, std::vector<float>{3, 2, 1}, 2) == 0.5); // 1 0 2: none of 1, both of 2
+}
+
 TEST_CASE("boosted_trees: training stops when the recall has not risen for so many rounds") {
     const table t(200, 9, product);
     auto o = small();

@@ -88,6 +88,25 @@ TEST_CASE("task_normalised_trees: a program's label is the best of its measureme
     CHECK(std::vector<float>(view.x.begin(), view.x.begin() + 6) == std::vector<float>{0, 0, 0, 3, 3, 3});
 }
 
+TEST_CASE("task_normalised_trees: candidates added three times are those of three calls") {
+    const candidates k(100, 5, 1), other(100, 9, 2), asked(100, 700, 3);
+    task_normalised_samples at_once(columns), one_by_one(columns);
+    REQUIRE(at_once.add(other.all(), other.rows, other.labels));
+    REQUIRE(one_by_one.add(other.all(), other.rows, other.labels));
+    REQUIRE(at_once.add(k.all(), k.rows, k.labels, 3));
+    for (int n = 0; n < 3; ++n) REQUIRE(one_by_one.add(k.all(), k.rows, k.labels));
+    const auto groups = at_once.samples().groups, expected = one_by_one.samples().groups;
+    CHECK(std::equal(groups.begin(), groups.end(), expected.begin(), expected.end()));
+    for (const auto objective : {tree_objective::squared_error, tree_objective::rank_pairwise}) {
+        auto o = quick();
+        o.objective = objective;
+        const auto a = task_normalised_trees::train(at_once, o), b = task_normalised_trees::train(one_by_one, o);
+        REQUIRE((a && b));
+        CHECK(a->save(1) == b->save(1));
+        CHECK(scores_of(*a, asked) == scores_of(*b, asked));
+    }
+}
+
 TEST_CASE("task_normalised_trees: each normalisation learns the law, and is known again when it is loaded") {
     for (const auto method : {normalisation::ranked, normalisation::absolute}) {
         task_normalised_samples samples(columns, method);

@@ -15,9 +15,7 @@
 
 #include <augur/io/byte_source.hpp>
 #include <augur/program/pipeline/blocks.hpp>
-#include <augur/target/machine_check.hpp>
-#include <augur/target/machine_file.hpp>
-#include <augur/target/machine_presets.hpp>
+#include <augur/target/find_machine.hpp>
 #include <augur/target/uops_info.hpp>
 
 #include "bhive.hpp"
@@ -53,9 +51,8 @@ result<std::string> whole_file(const std::string& path) {
 }
 
 /// Costs, issue width and window of the table, where one is given; all else of the machine.
-result<augur::machine> find_machine(const wishes& w) {
-    auto known = augur::machine_preset(w.machine);
-    auto m = known ? *std::move(known) : result<augur::machine>(augur::read_machine(w.machine));
+result<augur::machine> machine_of(const wishes& w) {
+    auto m = augur::find_machine(w.machine);
     if (!m || w.uops.empty()) return m;
     const auto text = whole_file(w.uops);
     if (!text) return text.error();
@@ -174,7 +171,7 @@ int complain(const error& why, int code) {
 }
 
 int run(const wishes& w) {
-    const auto machine = find_machine(w);
+    const auto machine = machine_of(w);
     if (!machine) return complain(machine.error(), misuse);
     if (const auto whole = augur::check_machine(*machine); !whole) return complain(whole.error(), misuse);
     const auto text = whole_file(w.blocks);

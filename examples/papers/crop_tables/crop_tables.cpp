@@ -10,6 +10,7 @@
 #include "crop_tables.hpp"
 #include "flags.hpp"
 #include "program.hpp"
+#include "report.hpp"
 #include <augur/target/find_machine.hpp>
 
 namespace {
@@ -41,6 +42,8 @@ int run(const wishes& w) {
     };
     auto machine = augur::find_machine(w.machine);
     if (!machine) return examples::complain("crop_tables", machine.error(), examples::misuse);
+    if (!w.figure.empty())
+        if (auto writable = examples::can_write(w.figure); !writable) return examples::complain("crop_tables", writable.error(), examples::misuse);
     examples::catch_signals();
     examples::progress_line progress;
     const auto tasks = w.loopnest ? examples::measure_loopnest(w.nests, progress) : examples::gather_programs(w.gather, progress);
@@ -106,6 +109,8 @@ int main(int argc, char** argv) {
         return misuse({augur::errc::invalid_argument, "--cache and one of --data and --loopnest are needed; try --help"});
     if (w.loopnest && (flags.given("only") || flags.given("most")))
         return misuse({augur::errc::invalid_argument, "--only and --most go with --data"});
+    if (!w.loopnest && (flags.given("kernels") || flags.given("schedules") || flags.given("rounds") || flags.given("compiler")))
+        return misuse({augur::errc::invalid_argument, "--kernels, --schedules, --rounds and --compiler go with --loopnest"});
     if (!w.mca.empty() && (w.gather.threads != 1 || (w.loopnest && w.nests.clang.empty())))
         return misuse({augur::errc::invalid_argument, "--mca is for one thread, and for IR: with --data or --clang"});
     if (!w.nests.clang.empty() && (!w.loopnest || w.gather.threads != 1))

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -43,7 +42,7 @@ std::vector<std::string> names_of(const std::array<T, N>& all, std::string_view 
 
 augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     examples::flag_set flags;
-    flags.add_text("data", "FOLDER", "has autotvm/; default: the variable AUGUR_DATA, else ../shared/data", w.data);
+    flags.add_data_folder("autotvm/", w.data);
     flags.add_text("work", "FOLDER", "where finished parts of the tables are kept; the same command goes on from them; default: nowhere", w.work);
     const auto add_names = [&flags](std::string name, const std::vector<std::string>& known, std::string help, std::vector<std::string>& to) {
         std::string list;
@@ -72,21 +71,21 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("seeds", "N", "draws of the points to adapt to; default 3", w.seeds, 1, 1000);
     flags.add_number("seed", "N", "of the samples and the trainings; default 1", w.plan.seed, 0, 1'000'000'000'000);
     flags.add_number("threads", "N", "the tables are the same; default: all processors", w.threads, 1, 1024);
-    flags.add_switch("frozen", "meta-training and adaptation change the head only, as in the paper; of all variants", w.frozen);
+    flags.add_switch("frozen",
+                     "meta-training and adaptation change the head only, as in the paper; of all variants that are given, none of which is tlp",
+                     w.frozen);
     flags.add_switch("quick", "made-up tasks instead of data, a few epochs", w.quick);
     flags.add_switch("help", "print this", w.help);
     if (auto read = flags.parse(arguments); !read) return read;
     if (w.help) std::printf("usage: metatune_tables [flags]\n\n%s", flags.help().c_str());
+    if (w.frozen && std::find(w.variants.begin(), w.variants.end(), "tlp") != w.variants.end())
+        return augur::error{augur::errc::invalid_argument, "--frozen is for the graph network: it does not go with --variant tlp"};
     w.sizes.seed = w.plan.seed;
     w.plan.inner.inner_rate = static_cast<double>(w.inner_rate) * 1e-6;
     if (w.quick) w.plan.epochs = (std::min)(w.plan.epochs, std::size_t{10});
     if (w.variants.empty()) w.variants = {std::string(variants[0].name)};
     if (w.devices.empty()) w.devices = {std::string(log_pairs[0].device), std::string(log_pairs[1].device)};
     if (w.threads == 0) w.threads = (std::max)(1U, std::thread::hardware_concurrency());
-    if (w.data.empty()) {
-        const char* const set = std::getenv("AUGUR_DATA");
-        w.data = set != nullptr && *set != '\0' ? set : "../shared/data";
-    }
     return {};
 }
 
@@ -173,11 +172,12 @@ augur::result<by_shots> adapt_to_all(const wishes& w, const network_variant& net
     return out;
 }
 
-augur::result<void> run(const wishes& w) {
+int run(const wishes& w) {
+    const auto complain = [](const augur::error& why, int code) { return examples::complain("metatune_tables", why, code); };
     std::error_code code;
     if (!w.work.empty()) std::filesystem::create_directories(w.work, code); // the file says what is wrong
     auto kept = result_file::open(w.work.empty() ? "" : w.work + "/results.jsonl");
-    if (!kept) return kept.error();
+    if (!kept) return complain(kept.error(), examples::misuse);
     auto threads = examples::make_executor(w.threads);
     text_table compared{{"device", "points", "start", "than", "MSE better", "Spearman better", "MSE, difference", "Spearman, difference"}};
     const std::size_t devices = w.quick ? 1 : w.devices.size();
@@ -191,7 +191,7 @@ augur::result<void> run(const wishes& w) {
             auto& on = read[static_cast<std::size_t>(network->input)];
             if (!on) {
                 auto tasks = w.quick ? made_up_device(network->input) : read_device(w.data, *logs, w.sizes, network->input, threads);
-                if (!tasks) return tasks.error();
+                if (!tasks) return complain(tasks.error(), examples::misuse);
                 on = *std::move(tasks);
             }
             if (device.empty())
@@ -200,7 +200,7 @@ augur::result<void> run(const wishes& w) {
                     on->device.c_str(), on->train.size(), on->held_out.size(), on->test.size(), on->shared, on->copied);
             device = on->device;
             auto rows = adapt_to_all(w, *network, *on, *kept, threads);
-            if (!rows) return rows.error();
+            if (!rows) return complain(rows.error(), examples::exit_code_of(rows.error()));
             results.push_back(*std::move(rows));
         }
         const auto of_variant = [&](std::size_t v, start from) { return shown_row{w.variants[v] + ": " + name_of(from), &results[v], from}; };
@@ -224,7 +224,7 @@ augur::result<void> run(const wishes& w) {
         if (results.size() > 1) print_means(device, by_variant);
     }
     std::printf("%s", examples::table_text(compared).c_str());
-    return {};
+    return examples::done;
 }
 
 } // namespace
@@ -233,13 +233,6 @@ int main(int argc, char** argv) {
     wishes w;
     if (auto read = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w); !read)
         return examples::complain("metatune_tables", read.error(), examples::misuse);
-    if (w.help) return examples::done;
     examples::catch_signals();
-    const auto ran = run(w);
-    if (ran) return examples::done;
-    const auto code = ran.error().code;
-    return examples::complain("metatune_tables", ran.error(),
-                              code == augur::errc::interrupted ? examples::interrupted
-                              : code == augur::errc::limit     ? examples::failed
-                                                               : examples::misuse);
+    return examples::finish(w.help ? examples::done : run(w));
 }

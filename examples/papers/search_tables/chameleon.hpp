@@ -22,7 +22,7 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/detail/best_points.hpp>
-#include <augur/search/detail/draw_usable.hpp>
+#include <augur/search/draw_usable.hpp>
 #include <augur/search/detail/score_cache.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/describe.hpp>
@@ -116,7 +116,7 @@ public:
             take(*best);
         }
         if (out.size() < n)
-            if (auto ok = augur::detail::draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
+            if (auto ok = augur::draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
         seen_ = std::move(seen);
         plan_ = std::move(plan);
         return out;
@@ -264,12 +264,12 @@ private:
             if (auto ok = scorer(std::span<const augur::decision_vector>(out), std::span<float>(scores)); !ok) return ok.error();
         std::size_t kept = 0;
         for (std::size_t i = 0; i < out.size(); ++i)
-            if (scores[i] > augur::detail::unusable_score) std::swap(out[kept++], out[i]);
+            if (scores[i] > augur::unusable_score) std::swap(out[kept++], out[i]);
         const std::size_t random = augur::detail::random_points(options_.eps_greedy, options_.plan, true);
         out.resize(kept - (std::min)(kept, random));
         taken = seen; // without what was left out
         for (const augur::decision_vector& point : out) taken.insert(augur::fingerprint_decisions(space, point));
-        if (auto ok = augur::detail::draw_usable(space, scorer, taken, random, rng, out); !ok) return ok.error();
+        if (auto ok = augur::draw_usable(space, scorer, taken, random, rng, out); !ok) return ok.error();
         return out;
     }
 

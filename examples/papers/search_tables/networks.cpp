@@ -2,7 +2,6 @@
 #include "search_tables.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -14,7 +13,6 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/core/steady_seconds.hpp>
 #include <augur/metatune/weights_file.hpp>
-#include <augur/schedule/hash.hpp>
 
 #include "console.hpp"
 
@@ -82,18 +80,11 @@ result<void> train(const training_job& job, const network_plan& plan) {
 /// Names what the networks of a template learn, and how: other records must not find the files, for these may be of tasks that are searched now.
 std::uint64_t identity_of(const device_records& device, const std::vector<std::pair<std::size_t, std::size_t>>& records, const network_plan& plan,
                           std::string_view graph) {
-    std::uint64_t hash =
+    return hash_records(
+        device, records,
         augur::fnv1a64(examples::text_of("%zu %zu %zu %zu %zu %zu %a %a %zu", plan.steps, plan.batch, plan.shots, plan.queries, plan.meta_tasks,
                                          plan.cold, plan.learning_rate, plan.inner.inner_rate, plan.inner.inner_steps),
-                       augur::fnv1a64(graph));
-    for (const auto& [t, i] : records) {
-        const auto& archive = device.tasks[t].archive;
-        hash = augur::fnv1a64(archive.workload, hash);
-        for (const std::uint64_t bits :
-             {augur::hash_schedule(archive.records[i].point), std::bit_cast<std::uint64_t>(archive.records[i].measured.latency())})
-            hash = augur::mix64(hash ^ bits);
-    }
-    return hash;
+                       augur::fnv1a64(graph)));
 }
 
 /// The records that a template learns from, by task.

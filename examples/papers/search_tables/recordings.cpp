@@ -2,6 +2,7 @@
 #include "search_tables.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -226,6 +227,17 @@ std::vector<std::pair<std::size_t, std::size_t>> history(const device_records& o
         for (std::size_t k = 0; k < records; k += step) out.emplace_back(i, k);
     }
     return out;
+}
+
+std::uint64_t hash_records(const device_records& on, const std::vector<std::pair<std::size_t, std::size_t>>& records, std::uint64_t hash) {
+    for (const auto& [t, i] : records) {
+        const auto& archive = on.tasks[t].archive;
+        hash = augur::fnv1a64(archive.workload, hash);
+        for (const std::uint64_t bits :
+             {augur::hash_schedule(archive.records[i].point), std::bit_cast<std::uint64_t>(archive.records[i].measured.latency())})
+            hash = augur::mix64(hash ^ bits);
+    }
+    return hash;
 }
 
 loop_columns loop_columns_of(const device_records& device) {

@@ -19,6 +19,7 @@ void result_format::write(augur::json_writer& out, const result_key& /*key*/, co
         for (const double e : *r.errors) out.value(e);
         out.end_array();
     }
+    if (!r.learned.empty()) out.key("learned").value(r.learned);
     out.end_object();
 }
 
@@ -34,6 +35,7 @@ void result_format::read(augur::json_reader& in, result_key& key, search_result&
         else if (name == "trials" && in.read(number)) r.trials = static_cast<std::size_t>(number);
         else if (name == "first_round" && in.read(number)) r.first_round = static_cast<std::size_t>(number);
         else if (name == "trainings" && in.read(number)) r.trainings = static_cast<std::size_t>(number);
+        else if (name == "learned") in.read(r.learned);
         else if (name == "optimum") in.read(r.optimum);
         else if (name == "proposing") in.read(r.proposing);
         else if (name == "measuring") in.read(r.measuring);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <map>
@@ -39,7 +38,7 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     std::string list;
     for (const auto& name : known) list += (list.empty() ? "" : "|") + name;
     flags.add_text("work", "FOLDER", "where the results are; the same command goes on from them", w.work);
-    flags.add_text("data", "FOLDER", "has autotvm/ and kernel-tuner/; default: the variable AUGUR_DATA, else ../shared/data", w.data);
+    flags.add_data_folder("autotvm/ and kernel-tuner/", w.data);
     flags.add_texts(
         "device", "NAME",
         "only this device: a log's name up to the first dot, or up to .jsonl; each :NAME behind it is a log whose tasks are learned from; "
@@ -83,16 +82,12 @@ augur::result<void> read_flags(std::span<char* const> arguments, wishes& w) {
     w.choice.any_template = std::any_of(w.searches.begin(), w.searches.end(), [](const auto& s) { return encoding_of(s) == encoding::knobs; });
     if (w.threads == 0) w.threads = (std::max)(1U, std::thread::hardware_concurrency());
     if (w.quick) w.seeds = (std::min)(w.seeds, std::size_t{2});
-    if (w.data.empty()) {
-        const char* const set = std::getenv("AUGUR_DATA");
-        w.data = set != nullptr && *set != '\0' ? set : "../shared/data";
-    }
     return {};
 }
 
 struct job {
     std::size_t device, task;
-    std::string search;
+    std::string search, learned; ///< `learned_by`
     std::uint64_t seed;
 };
 
@@ -131,10 +126,10 @@ int run(const wishes& w) {
     }
     if (std::any_of(w.searches.begin(), w.searches.end(), uses_network))
         if (auto learned = learn_networks(devices, w.quick ? quick_plan() : network_plan{}, w.trainings, w.work, threads); !learned)
-            return examples::complain("search_tables", learned.error(), examples::failed);
+            return examples::complain("search_tables", learned.error(), examples::exit_code_of(learned.error()));
     if (std::any_of(w.searches.begin(), w.searches.end(), uses_language))
         if (auto learned = learn_languages(devices, w.quick ? language_plan{20, 1, 4, 1} : language_plan{}, w.trainings, threads); !learned)
-            return examples::complain("search_tables", learned.error(), examples::failed);
+            return examples::complain("search_tables", learned.error(), examples::exit_code_of(learned.error()));
     std::vector<std::string> replayed, exhaustive;
     text_table sources{{"device", "records", "tasks", "replayed", "copied, left out", "slow sessions", "records scaled", "unreadable"}};
     for (const auto& d : devices) {
@@ -152,9 +147,10 @@ int run(const wishes& w) {
         for (std::size_t t = 0; t < devices[d].replayed; ++t)
             for (const auto& search : w.searches) {
                 if (!applies(devices[d], t, search)) continue;
+                const auto learned = learned_by(search, devices[d], t);
                 for (std::uint64_t seed = 1; seed <= distinct_seeds(search, w.seeds, w.trainings); ++seed) {
-                    result_key key{devices[d].device, devices[d].tasks[t].name, search, first_round_of(search, w.first_round), seed};
-                    if (results->find(key) == nullptr) jobs.push_back({d, t, search, seed});
+                    result_key key{devices[d].device, devices[d].tasks[t].name, search, first_round_of(search, w.first_round), seed, learned};
+                    if (results->find(key) == nullptr) jobs.push_back({d, t, search, learned, seed});
                     planned.insert(std::move(key));
                 }
             }
@@ -164,7 +160,7 @@ int run(const wishes& w) {
     const double begin = augur::steady_seconds();
     threads.bulk(jobs.size(), [&](std::size_t i) {
         if (examples::stop_requested()) return;
-        const auto& [d, t, search, seed] = jobs[i];
+        const auto& [d, t, search, learned, seed] = jobs[i];
         const auto& task = devices[d].tasks[t];
         const std::size_t first_round = first_round_of(search, w.first_round);
         auto curve = run_search(devices[d], t, search, {w.trials, first_round}, seed);
@@ -175,10 +171,21 @@ int run(const wishes& w) {
             return;
         }
         const auto errors = errors_of(curve, task.optimum);
-        const result_key key{devices[d].device, task.name, search, first_round, seed};
-        if (auto added = results->add(key, {devices[d].device, task.name, search, seed, w.trials, first_round, w.trainings, task.optimum,
-                                            curve.proposing, std::move(curve.best), curve.seconds.empty() ? 0 : curve.seconds.back(), errors});
-            !added) {
+        search_result found{devices[d].device,
+                            task.name,
+                            search,
+                            seed,
+                            w.trials,
+                            first_round,
+                            w.trainings,
+                            task.optimum,
+                            curve.proposing,
+                            std::move(curve.best),
+                            curve.seconds.empty() ? 0 : curve.seconds.back(),
+                            errors,
+                            learned};
+        const auto key = key_of(found);
+        if (auto added = results->add(key, std::move(found)); !added) {
             failed = added.error();
             examples::stop_requested() = true;
         }
@@ -191,7 +198,7 @@ int run(const wishes& w) {
     if (failed) return examples::complain("search_tables", *failed, examples::failed);
     if (examples::stop_requested()) {
         std::fprintf(stderr, "stopped after %zu of %zu searches; the same command goes on\n", done, jobs.size());
-        return examples::failed;
+        return examples::interrupted;
     }
     std::map<result_key, search_result> shown; // the folder may have others
     for (const auto& [key, r] : results->all())
@@ -220,5 +227,5 @@ int main(int argc, char** argv) {
     wishes w;
     if (auto read = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w); !read)
         return examples::complain("search_tables", read.error(), examples::misuse);
-    return w.help ? examples::done : run(w);
+    return examples::finish(w.help ? examples::done : run(w));
 }

@@ -101,6 +101,8 @@ std::string_view form_of(const device_records& on, std::size_t t);
 /// What is known before task `t` of a device is searched, of the tasks with the same template: those that are only learned from, or, if there are none,
 /// all others. About 200 records of each, in equal distances. Task and index of the record.
 std::vector<std::pair<std::size_t, std::size_t>> history(const device_records& on, std::size_t t);
+/// Hash of some records of a device, tasks and latencies included, that goes on from `hash`.
+std::uint64_t hash_records(const device_records& on, const std::vector<std::pair<std::size_t, std::size_t>>& records, std::uint64_t hash = 0);
 
 /// Which tasks of a device with AutoTVM logs are replayed, of those with 200 points or more.
 struct task_choice {
@@ -181,6 +183,9 @@ std::size_t distinct_seeds(std::string_view search, std::size_t seeds, std::size
 /// Whether a search can be run on a task: those with features of loops need a template whose loops are known, those with a history 500 records of
 /// other tasks of that template, those with a network one of that template.
 bool applies(const device_records& on, std::size_t t, std::string_view search);
+/// Names the records that a search learns from before it begins, the `history` of task `t`: they depend on the data and on the drawn tasks.
+/// Empty: it learns from none.
+std::string learned_by(std::string_view search, const device_records& on, std::size_t t);
 /// The first round of a search for which `wanted` is asked: 0 for those that have a plan of their own, or none.
 std::size_t first_round_of(std::string_view search, std::size_t wanted);
 /// Trials of a search, and of its first round (`tuning_options::first_round`).
@@ -210,10 +215,11 @@ struct search_result {
     std::vector<double> best;                                    ///< after each trial
     double measuring = std::numeric_limits<double>::quiet_NaN(); ///< seconds that the trials took when they were recorded; NaN: not known
     std::optional<model_errors> errors{};
+    std::string learned{}; ///< `learned_by`; empty also in older files, so that a search that learns from records is run again
 };
-/// Device, task, search, first round and seed.
-using result_key = std::tuple<std::string, std::string, std::string, std::size_t, std::uint64_t>;
-inline result_key key_of(const search_result& r) { return {r.device, r.task, r.search, r.first_round, r.seed}; }
+/// Device, task, search, first round, seed and what it learned from.
+using result_key = std::tuple<std::string, std::string, std::string, std::size_t, std::uint64_t, std::string>;
+inline result_key key_of(const search_result& r) { return {r.device, r.task, r.search, r.first_round, r.seed, r.learned}; }
 
 /// A line of the file of results: a search.
 struct result_format {
@@ -234,7 +240,7 @@ augur::result<result_file> open_results(std::string path, std::size_t trials, st
 using text_table = std::vector<std::vector<std::string>>;
 /// By device and search: the share of the best after 8, 16, 32, 64 and 128 trials, and the trials to 0.95 of it, geometric means over the tasks of the
 /// geometric means over the seeds; a search that did not get there counts `trials`, and the share of those is told.
-/// pre: `results` has one first round a search, here and below
+/// pre: `results` has one first round and one set of learned records a search, here and below
 text_table share_table(const std::map<result_key, search_result>& results, const std::vector<std::string>& devices,
                        const std::vector<std::string>& searches, std::size_t trials);
 /// MetaTune's Table 3: minutes of a device's searches, sums over the tasks of the means over the seeds. Measuring is what the log says that building and

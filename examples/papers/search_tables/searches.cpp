@@ -26,6 +26,7 @@
 
 #include "adaptation.hpp"
 #include "chameleon.hpp"
+#include "console.hpp"
 
 namespace {
 
@@ -59,9 +60,6 @@ recorded_model online_trees(const examples::recording& on, std::uint64_t seed) {
     return recorded_model(augur::trees_online<augur::configuration, augur::tuning_archive, knobs>(knobs(on.archive), o));
 }
 
-/// Trees that learned from the other tasks.
-bool knows_by_trees(std::string_view search) { return search.ends_with(":history"); }
-
 std::vector<augur::observation<augur::configuration, augur::tuning_archive>> history_of(const device_records& on, std::size_t t) {
     std::vector<augur::observation<augur::configuration, augur::tuning_archive>> out;
     for (const auto& [task, record] : history(on, t)) {
@@ -71,6 +69,9 @@ std::vector<augur::observation<augur::configuration, augur::tuning_archive>> his
     return out;
 }
 #endif
+
+/// Trees that learned from the other tasks.
+bool knows_by_trees(std::string_view search) { return search.ends_with(":history"); }
 
 /// How the name of a search ends, by what its networks read.
 constexpr std::array<std::string_view, encodings> encoding_ends{"", ":plain", ":knobs"};
@@ -207,6 +208,11 @@ bool applies(const device_records& on, std::size_t t, std::string_view search) {
 #endif
     if (search == "transferred" || uses_language(search)) return on.replayed < on.tasks.size() && !history(on, t).empty();
     return !uses_network(search) || on.as(encoding_of(search)).graphs.templates.contains(form_of(on, t));
+}
+
+std::string learned_by(std::string_view search, const device_records& on, std::size_t t) {
+    if (!uses_network(search) && !uses_language(search) && !knows_by_trees(search) && search != "transferred") return {};
+    return examples::text_of("%016llx", static_cast<unsigned long long>(hash_records(on, history(on, t))));
 }
 
 std::size_t first_round_of(std::string_view search, std::size_t wanted) { return search == "random" || search == "sa+xgb:64" ? 0 : wanted; }

@@ -10,12 +10,10 @@
 #include <system_error>
 #include <utility>
 
-#include <augur/core/json.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/io/ansor_log.hpp>
-#include <augur/io/byte_source.hpp>
+#include <augur/io/loopnest/tvm_dag.hpp>
 #include <augur/io/trial_sink.hpp>
-#include <augur/io/tvm_dag.hpp>
 #include <augur/loopnest/ir/dag_class.hpp>
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/record/ansor_line.hpp>
@@ -28,6 +26,7 @@
 #include <augur/workload/kernel.hpp>
 
 #include "console.hpp"
+#include "task_dags.hpp"
 
 namespace tlm_offline {
 
@@ -68,43 +67,6 @@ struct logged_records {
     std::string key;
     std::vector<std::pair<std::size_t, std::size_t>> places; ///< log and entry of each record
 };
-
-using dag_map = std::map<std::string, std::shared_ptr<const augur::loopnest::compute_dag>>;
-
-/// The compute DAGs of the wanted keys, from lines of {"key": workload key, "dag": TVM's text}. One that cannot be read is told on stderr.
-/// Errors: io; parse, with the line
-result<dag_map> read_dags(const std::string& path, const std::map<std::string, std::size_t>& wanted) {
-    auto source = augur::byte_source::open(path);
-    if (!source) return source.error();
-    std::string text;
-    for (std::vector<char> block(std::size_t{1} << 18U);;) {
-        const auto got = source->read(block.data(), block.size());
-        if (!got) return got.error();
-        if (*got == 0) break;
-        text.append(block.data(), *got);
-    }
-    dag_map out;
-    std::size_t line = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = (std::min)(text.find('\n', at), text.size());
-        augur::json_reader in(std::string_view(text).substr(at, end - at), {}, ++line);
-        at = end + 1;
-        std::string_view member;
-        std::string key, dag;
-        in.begin_object();
-        while (in.next_member(member)) {
-            if (member == "key") in.read(key);
-            else if (member == "dag") in.read(dag);
-            else in.skip();
-        }
-        if (!in.finish()) return error{in.error().code, path + ":" + in.error().detail};
-        if (!wanted.contains(key)) continue;
-        if (auto parsed = augur::parse_tvm_dag(dag, key))
-            out.insert_or_assign(key, std::make_shared<const augur::loopnest::compute_dag>(std::move(parsed->dag)));
-        else std::fprintf(stderr, "%s:%zu: %s\n", path.c_str(), line, parsed.error().detail.c_str());
-    }
-    return out;
-}
 
 /// What a prompt tells of a logged task: its key has the shapes, and its compute DAG the operations.
 struct told_task {
@@ -165,7 +127,7 @@ result<std::vector<recorded_task>> read_tasks(const wishes& w, examples::executo
     if (!reports) return reports.error();
 
     std::vector<logged_records> all;
-    std::map<std::string, std::size_t> numbers; // of tasks, by workload key
+    std::map<std::string, std::size_t, std::less<>> numbers; // of tasks, by workload key
     std::size_t records = 0, bad = 0, without_latency = 0;
     for (std::size_t l = 0; l < logs->size(); ++l) {
         const auto& log = (*logs)[l];
@@ -194,7 +156,8 @@ result<std::vector<recorded_task>> read_tasks(const wishes& w, examples::executo
         bad += (*reports)[l].summary.bad;
         without_latency += log.failed;
     }
-    const auto dags = read_dags((std::filesystem::path(w.data) / "task-dags.jsonl.gz").string(), numbers);
+    const auto dags = examples::read_dags((std::filesystem::path(w.data) / "task-dags.jsonl.gz").string(),
+                                          [&](std::string_view key) { return numbers.contains(key); });
     if (!dags) return dags.error();
     std::vector<recorded_task> out;
     std::size_t records_without_dag = 0, never_ran = 0, tested = 0;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -128,7 +127,7 @@ int main(int argc, char** argv) {
     wishes w;
     examples::flag_set flags;
     bool help = false;
-    flags.add_text("data", "FOLDER", "has ansor-x86-24core/ and task-dags.jsonl.gz; default: the variable AUGUR_DATA, else ../shared/data", w.data);
+    flags.add_data_folder("ansor-x86-24core/ and task-dags.jsonl.gz", w.data);
     flags.add_counts("sentences", "numbers of sentences to learn from, a model each; default 1000,10000,40000", w.counts);
     flags.add_number("fastest", "N", "percent of the records of a task, the fastest ones, that sentences are drawn from; default 10", w.fastest, 1,
                      100);
@@ -160,10 +159,6 @@ int main(int argc, char** argv) {
         std::printf("usage: tlm_offline [flags]\n\n%s\nExit code: 0 done, 1 it failed on the way, 2 wrong flags, 130 interrupted.\n",
                     flags.help().c_str());
         return examples::done;
-    }
-    if (w.data.empty()) {
-        const char* const set = std::getenv("AUGUR_DATA");
-        w.data = set != nullptr && *set != '\0' ? set : "../shared/data";
     }
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     examples::catch_signals();

@@ -93,6 +93,9 @@ struct search_outcome {
 /// What a search has left in the folder. Errors: those of the log; not_found.
 [[nodiscard]] augur::result<search_trace> read_search(const augur::session& s, const search_plan& plan, const search_row& row, std::uint64_t seed);
 
+/// Names, sizes and times of the logs of the other platform, which `mtl` learns from, a line each; empty: there are none.
+[[nodiscard]] std::string other_platform(const search_plan& plan);
+
 /// Trains `tlp` (one head, all records of the teacher) or `mtl` (head 1 this machine with few labels, head 2 the other platform) on `collect.jsonl`,
 /// unless it lies there already; goes on from its checkpoint. False: interrupted.
 /// Errors: not_found (no records, no data of the other platform), those of the logs and of training.

@@ -2,7 +2,6 @@
 // Does a model trained offline find fast programs sooner than one that learns on the way? Section 6.3 of the TLP paper, on kernels of this machine.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <span>
 #include <string>
@@ -57,7 +56,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_number("labels", "N", "records a kernel that MTL-TLP sees of them; default 500", p.labels, 2, 1'000'000);
     flags.add_number("other", "N", "records a task of the other platform; default 128", p.other, 2, 1'000'000);
     flags.add_number("effort", "N", "thousands of schedules that a training sees in all; default 400", p.effort, 1, 1'000'000);
-    flags.add_text("data", "FOLDER", "has ansor-x86-24core/, for MTL-TLP; default: the variable AUGUR_DATA, else ../shared/data", p.data);
+    flags.add_data_folder("ansor-x86-24core/, for MTL-TLP", p.data);
     flags.add_text("work", "FOLDER", "logs, times and weights; the same command goes on with what is there; default tlp_search.work", p.folder);
     flags.add_text("report", "FILE", "write an HTML report with the tuning curves", w.report);
     flags.add_switch("again", "in the end measure the winners of all searches once more, side by side, longer", w.again);
@@ -73,11 +72,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         return false;
     }
     if (p.folder.empty()) p.folder = w.quick ? "tlp_search.quick" : "tlp_search.work";
-    if (!flags.given("data") && !w.quick) {
-        const char* const set = std::getenv("AUGUR_DATA");
-        p.data = set != nullptr && *set != '\0' ? set : "../shared/data";
-    }
     if (w.quick) {
+        if (!flags.given("data")) p.data.clear();
         for (const char* name : {"network", "kernels", "teacher", "teacher-kernels"})
             if (flags.given(name)) return error{errc::invalid_argument, "--quick has its own kernels: it does not go with --" + std::string(name)};
         if (!flags.given("trials")) p.options.search.trials = 12;
@@ -172,6 +168,9 @@ int run(wishes& w) {
     auto& s = *session;
     p.options.threads = s.report().threads;
     if (auto mine = examples::claim_folder(p.folder, settings_of(s, p)); !mine) return complain(mine.error(), examples::misuse);
+    if (const auto other = examples::other_platform(p);
+        !other.empty() && (w.rows.empty() || std::find(w.rows.begin(), w.rows.end(), "mtl") != w.rows.end()))
+        if (auto same = examples::claim_folder(p.folder + "/mtl", other); !same) return complain(same.error(), examples::misuse);
     if (!w.report.empty())
         if (auto writable = examples::can_write(w.report); !writable) return complain(writable.error(), examples::misuse);
     for (const auto& [name, text] : examples::facts_of(s.report())) std::printf("%-16s %s\n", name.c_str(), text.c_str());

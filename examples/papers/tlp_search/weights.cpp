@@ -48,6 +48,19 @@ augur::result<std::vector<std::string>> logs_of(const search_plan& plan, bool ot
 
 } // namespace
 
+std::string other_platform(const search_plan& plan) {
+    const auto paths = logs_of(plan, true);
+    std::string out;
+    if (!paths) return out;
+    std::error_code gone;
+    for (std::size_t i = 1; i < paths->size(); ++i) {
+        const fs::path path((*paths)[i]);
+        out += path.filename().string() + " " + std::to_string(fs::file_size(path, gone)) + " bytes " +
+               std::to_string(fs::last_write_time(path, gone).time_since_epoch().count()) + "\n";
+    }
+    return out;
+}
+
 augur::result<bool> train_weights(const search_plan& plan, std::string_view name, progress_line& progress) {
     const std::string stem = plan.folder + "/" + std::string(name), weights = stem + ".safetensors", checkpoint = stem + ".checkpoint";
     std::error_code wrong;

@@ -57,9 +57,9 @@ std::vector<log_file> logs_in(const std::string& folder, std::string_view platfo
     return found;
 }
 
-/// Of names, sizes and times: what a cached data set was made from.
-std::uint64_t origin_of(const std::vector<log_file>& files) {
-    std::uint64_t hash = augur::fnv1a64("tables 1");
+/// Of names, sizes and times: what a cached data set was made from. A strict run does not take one that may have passed over bad lines.
+std::uint64_t origin_of(const std::vector<log_file>& files, bool strict) {
+    std::uint64_t hash = augur::fnv1a64(strict ? "tables 1 strict" : "tables 1");
     for (const log_file& f : files) {
         std::error_code gone;
         hash = augur::fnv1a64(f.platform, augur::fnv1a64(fs::path(f.path).filename().string(), hash));
@@ -96,7 +96,7 @@ augur::result<augur::dataset> read(const std::vector<log_file>& files, bool stri
 
 augur::result<table_data> load(const std::string& name, const std::vector<log_file>& files, const table_source& from, executor& threads) {
     const std::string path = from.cache + "/" + name + ".dataset";
-    const std::uint64_t origin = origin_of(files);
+    const std::uint64_t origin = origin_of(files, from.strict);
     auto data = augur::map_dataset(path, {.content = {}, .origin = origin});
     if (!data) {
         if (data.error().code != augur::errc::not_found) std::fprintf(stderr, "%s; reading the logs again\n", data.error().detail.c_str());

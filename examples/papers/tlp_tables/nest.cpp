@@ -3,16 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <set>
 #include <utility>
 
-#include <augur/core/json.hpp>
 #include <augur/model/task_normaliser.hpp>
-#include <augur/io/byte_source.hpp>
-#include <augur/io/tvm_dag.hpp>
+#include <augur/io/loopnest/tvm_dag.hpp>
 #include <augur/loopnest/features/nest_features.hpp>
 #include <augur/loopnest/schedule/state.hpp>
 #include <augur/schedule/concepts.hpp>
@@ -24,33 +21,11 @@ using augur::error;
 using augur::result;
 
 result<void> read_dags(const std::string& path, table_data& set) {
-    auto source = augur::byte_source::open(path);
-    if (!source) return source.error().code == augur::errc::not_found ? result<void>() : source.error();
     std::set<std::string, std::less<>> wanted;
     for (std::uint32_t t = 0; t < set.data.tasks(); ++t) wanted.emplace(set.data.task(t).key);
-    std::string text;
-    std::vector<char> block(std::size_t{1} << 16U);
-    std::size_t line = 0;
-    for (bool more = true; more;) {
-        const auto got = source->read(block.data(), block.size());
-        if (!got) return got.error();
-        more = *got > 0;
-        text.append(block.data(), *got);
-        std::size_t from = 0;
-        for (std::size_t end = 0; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
-            ++line;
-            augur::json_reader in(std::string_view(text).substr(from, end - from));
-            std::string_view name;
-            std::string key, dag;
-            bool fine = in.begin_object();
-            while (fine && in.next_member(name)) fine = name == "key" ? in.read(key) : name == "dag" ? in.read(dag) : in.skip();
-            if (!in.finish()) return error{in.error().code, path + ": line " + std::to_string(line) + ": " + in.error().detail};
-            if (wanted.find(key) == wanted.end()) continue;
-            if (auto parsed = augur::parse_tvm_dag(dag, key)) set.dags.insert_or_assign(key, std::move(parsed->dag));
-            else std::fprintf(stderr, "%s: line %zu: %s\n", path.c_str(), line, parsed.error().detail.c_str());
-        }
-        text.erase(0, from);
-    }
+    auto read = read_dags(path, [&](std::string_view key) { return wanted.contains(key); });
+    if (!read) return read.error().code == augur::errc::not_found ? result<void>() : read.error();
+    for (auto& [key, dag] : *read) set.dags.insert_or_assign(key, std::move(dag));
     return {};
 }
 
@@ -61,7 +36,7 @@ result<std::vector<float>> features_of(const table_data& set, std::span<const st
     const std::string_view key = set.data.task(number).key;
     const auto known = set.dags.find(key);
     if (known == set.dags.end()) return error{augur::errc::not_found, "no compute DAG of " + std::string(key)};
-    auto dag = std::make_shared<const augur::loopnest::compute_dag>(known->second);
+    auto dag = known->second;
     std::vector<float> out(records.size() * augur::loopnest::nest_feature_count);
     augur::loopnest::nest_extractor extractor;
     augur::recording_sink seen;

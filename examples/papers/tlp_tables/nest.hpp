@@ -19,8 +19,7 @@
 
 namespace examples {
 
-/// Reads compute DAGs of the tasks of `set` from lines of {"key": workload key, "dag": TVM's text}, plain or packed. Others are passed over; a DAG of
-/// a task that cannot be read is told on stderr, and the task has none. Error: io, parse; no such file is none.
+/// Reads the compute DAGs of the tasks of `set` (task_dags.hpp). Error: io, parse; no such file is none.
 [[nodiscard]] augur::result<void> read_dags(const std::string& path, table_data& set);
 
 /// Features of records of one task, a row each (N, nest_feature_count). Errors: not_found (the task has no DAG); illegal_schedule (a record that does

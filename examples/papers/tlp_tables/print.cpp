@@ -14,6 +14,7 @@
 
 #include "chart.hpp"
 #include "report.hpp"
+#include "statistics.hpp"
 #include "tables.hpp"
 
 namespace examples {
@@ -21,31 +22,13 @@ namespace {
 
 std::string score_text(double x) { return std::isfinite(x) ? text_of("%.4f", x) : "-"; }
 
-struct interval {
-    double mean = std::numeric_limits<double>::quiet_NaN(), half = 0;
-};
-
-/// Of the mean, 95 %, by Student's t.
-interval interval_of(const std::vector<double>& values) {
-    static constexpr std::array<double, 10> quantile{0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262}; // by degrees of freedom
-    interval out;
-    const auto n = static_cast<double>(values.size());
-    if (values.empty()) return out;
-    out.mean = 0;
-    for (const double v : values) out.mean += v / n;
-    if (values.size() < 2) return out;
-    double spread = 0;
-    for (const double v : values) spread += (v - out.mean) * (v - out.mean);
-    const std::size_t freedom = values.size() - 1;
-    out.half = (freedom < quantile.size() ? quantile[freedom] : 1.96) * std::sqrt(spread / (n - 1) / n);
-    return out;
-}
+double mean_of(const std::vector<double>& values) { return values.empty() ? std::numeric_limits<double>::quiet_NaN() : arithmetic(values).mean; }
 
 /// "0.9012 +- 0.0031": mean and half of the 95 % interval.
 std::string mean_text(const std::vector<double>& values) {
-    const interval i = interval_of(values);
-    if (!std::isfinite(i.mean)) return "-";
-    return values.size() < 2 ? text_of("%.4f", i.mean) : text_of("%.4f +- %.4f", i.mean, i.half);
+    const auto m = arithmetic(values);
+    if (m.count == 0 || !std::isfinite(m.mean)) return "-";
+    return m.count < 2 ? text_of("%.4f", m.mean) : text_of("%.4f +- %.4f", m.mean, m.high - m.mean);
 }
 
 /// How many numbers and names a primitive has.
@@ -242,7 +225,7 @@ std::string print_table(const table_info& table, const std::vector<shown_cell>& 
                     for (const auto& [name, top] : s.networks)
                         if (name == network) one.push_back(top.top_1), five.push_back(top.top_5);
                 any = any || !one.empty();
-                row.push_back(score_text(interval_of(one).mean) + " " + score_text(interval_of(five).mean));
+                row.push_back(score_text(mean_of(one)) + " " + score_text(mean_of(five)));
             }
             if (any) by_network.push_back(std::move(row));
         }
@@ -267,8 +250,8 @@ std::string print_table(const table_info& table, const std::vector<shown_cell>& 
         }
         if (one.empty()) continue;
         const auto counts = [](const std::vector<double>& d) {
-            const interval i = interval_of(d);
-            return d.size() > 1 && std::abs(i.mean) > i.half;
+            const auto mean = arithmetic(d);
+            return mean.count > 1 && (mean.low > 0 || mean.high < 0);
         };
         differences.push_back({m.row + " - " + m.minus, mean_text(one), mean_text(five),
                                std::string(counts(one) ? "top-1" : "") + (counts(one) && counts(five) ? ", " : "") + (counts(five) ? "top-5" : "")});
@@ -308,8 +291,7 @@ augur::result<void> write_figure_9(const std::string& folder, const std::vector<
         if (c.cell->heads.size() == 1 && !c.seeds.empty()) records[c.cell->heads[0].share] = static_cast<double>(c.seeds.begin()->second.samples);
     for (const shown_cell& c : cells) {
         if (c.seeds.empty() || records.count(c.cell->heads[0].share) == 0) continue;
-        drawn.curves[c.cell->heads.size() - 1].points.push_back(
-            {records[c.cell->heads[0].share], interval_of(values_of(c, &top_scores::top_1)).mean});
+        drawn.curves[c.cell->heads.size() - 1].points.push_back({records[c.cell->heads[0].share], mean_of(values_of(c, &top_scores::top_1))});
     }
     return augur::replace_file(folder + "/figure-9.svg", to_svg(std::span(&drawn, 1), 1));
 }

@@ -20,11 +20,11 @@
 
 #include <augur/core/error.hpp>
 #include <augur/tlp/features.hpp>
-#include <augur/loopnest/ir/dag.hpp>
 #include <augur/dataset/dataset.hpp>
 
 #include "console.hpp"
 #include "executor.hpp"
+#include "task_dags.hpp"
 
 namespace examples {
 
@@ -33,12 +33,12 @@ namespace examples {
 /// The logs of platforms that share one data set, and which of its tasks are never trained on.
 struct table_data {
     augur::dataset data;
-    std::uint64_t content = 0;                                             ///< hash of it
-    std::vector<bool> held_out;                                            ///< a flag a task
-    std::vector<std::string> test_networks;                                ///< that the hold-out is made of; none: it is drawn by key
-    bool own_test = false;                                                 ///< these are others than the default
-    std::vector<std::string> platforms;                                    ///< in it
-    std::map<std::string, augur::loopnest::compute_dag, std::less<>> dags; ///< by workload key, of the tasks of which it is known
+    std::uint64_t content = 0;              ///< hash of it
+    std::vector<bool> held_out;             ///< a flag a task
+    std::vector<std::string> test_networks; ///< that the hold-out is made of; none: it is drawn by key
+    bool own_test = false;                  ///< these are others than the default
+    std::vector<std::string> platforms;     ///< in it
+    dag_map dags;                           ///< of the tasks of which it is known
 
     /// The tasks of `tasks` that were measured on `platform`.
     [[nodiscard]] std::vector<std::uint32_t> on(std::string_view platform, const std::vector<std::uint32_t>& tasks) const;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <span>
@@ -45,13 +44,6 @@ result<void> read_budget(std::string_view text, std::size_t& records, std::size_
     return {};
 }
 
-/// --data, AUGUR_DATA, ../shared/data
-std::string find_data(const std::string& given) {
-    if (!given.empty()) return given;
-    if (const char* set = std::getenv("AUGUR_DATA"); set != nullptr && *set != '\0') return set;
-    return "../shared/data";
-}
-
 /// @return true: go on
 result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     examples::flag_set flags;
@@ -69,7 +61,7 @@ result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         },
         true);
     flags.add_texts("cells", "TEXT", "only rows whose name has TEXT in it; may be given again", w.rows);
-    flags.add_text("data", "FOLDER", "has ansor-x86-24core/ and ansor-gpu/; default: the variable AUGUR_DATA, else ../shared/data", w.from.data);
+    flags.add_data_folder("ansor-x86-24core/ and ansor-gpu/", w.from.data);
     flags.add_texts("own", "FILE", "a log of another CPU, e.g. of tune --collect; may be given again", w.from.own);
     flags.add("test-networks", "NAME,NAME...", "logs by name whose tasks are the test; default resnet_50,mobilenet_v2,resnext_50",
               [&](std::string_view text) -> result<void> {
@@ -159,8 +151,6 @@ int run(const wishes& given, int argc, char** argv) {
         std::error_code none;
         if (!std::filesystem::exists(w.from.data, none))
             if (auto made = examples::write_quick_logs(w.from.data, 60); !made) return complain(made.error(), examples::failed);
-    } else {
-        w.from.data = find_data(w.from.data);
     }
     examples::executor threads = examples::make_executor(w.threads);
     const auto world = examples::load_tables(w.from, threads);

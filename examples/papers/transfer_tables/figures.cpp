@@ -187,7 +187,7 @@ void add_pools(std::span<const run> runs, std::vector<figure>& out) {
         groups.insert(std::upper_bound(groups.begin(), groups.end(), group, before), std::move(group));
     };
     for (const auto& r : runs) {
-        const auto same = [&](const run& o) { return o.chooser == all && o.network == r.network; };
+        const auto same = [&](const run& o) { return o.chooser == all && o.network == r.network && o.machine == r.machine; };
         if (r.chooser != all || std::count_if(runs.begin(), runs.end(), same) < 2) continue;
         const auto label = r.network + " from " + names(r.logs);
         insert(gains, {label, {{0, r.speedup()}, {1, r.full_speedup()}}});

@@ -20,8 +20,8 @@ namespace transfer_figures {
 
 /// One run of `transfer` with one chooser.
 struct run {
-    std::string network, chooser, logs;
-    std::vector<const examples::transfer_result*> kernels;
+    std::string network, chooser, logs, machine;
+    std::vector<const examples::transfer_result*> kernels; ///< those with an untuned latency
 
     /// Sum over the kernels, each with its uses.
     template <class F>
@@ -51,14 +51,16 @@ private:
     }
 };
 
-/// All runs, in the order of the results; of a kernel the first result counts.
+/// All runs, in the order of the results; of a kernel the first result counts. A kernel whose untuned schedule has failed is left out.
 inline std::vector<run> runs_of(std::span<const examples::transfer_result> results) {
     std::vector<run> out;
     for (const auto& r : results) {
-        auto at = std::find_if(out.begin(), out.end(),
-                               [&](const run& one) { return one.network == r.network && one.chooser == r.chooser && one.logs == r.logs; });
+        if (!(r.untuned > 0)) continue;
+        auto at = std::find_if(out.begin(), out.end(), [&](const run& one) {
+            return one.network == r.network && one.chooser == r.chooser && one.logs == r.logs && one.machine == r.machine;
+        });
         if (at == out.end()) {
-            out.push_back({r.network, r.chooser, r.logs, {}});
+            out.push_back({r.network, r.chooser, r.logs, r.machine, {}});
             at = std::prev(out.end());
         }
         if (std::none_of(at->kernels.begin(), at->kernels.end(), [&](const auto* k) { return k->kernel == r.kernel; })) at->kernels.push_back(&r);

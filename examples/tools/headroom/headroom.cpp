@@ -97,7 +97,10 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("language", "FOLDER", "language model (`tlm train`), for the guides with tlm", w.language);
     flags.add_text("base", "FOLDER", "the language model before it was fine-tuned, for the guide base", w.base);
     flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for the guides with weights", w.weights);
-    flags.add_number("trials", "N", "of a guide at most; default: 256 of random and tlp, 128 of those with 128, 64 of the others", w.most, 1, 256);
+    flags.add_number(
+        "trials", "N",
+        "of a guide at most; searches of the folder with fewer go on; default: 256 of random and tlp, 128 of those with 128, 64 of the others",
+        w.most, 1, 256);
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
@@ -248,6 +251,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
     r.bound = s->report().kernels[0].bound_name();
     std::vector<augur::search_report> found;
     for (const auto g : searches) {
+        r.searches[g].asked = w.trials(guides[g]);
         if (only_writes(guides[g])) {
             const bool fresh = !std::filesystem::exists(log_of(guides[g]));
             const double start = augur::steady_seconds();
@@ -411,7 +415,7 @@ int run(wishes w) {
         if (w.only_recorded && old == records.end()) continue;
         std::vector<std::size_t> missing;
         for (const auto g : w.searches)
-            if (old == records.end() || old->searches[g].latencies.empty()) missing.push_back(g);
+            if (old == records.end() || old->searches[g].lacks(w.trials(guides[g]))) missing.push_back(g);
         if (missing.empty()) continue;
         if (uses_known(missing) && !std::exchange(known, true))
             if (auto collected = collect_known(w, hooks); !collected) return failed(collected.error());
@@ -438,7 +442,7 @@ int run(wishes w) {
         std::string text;
         for (const auto& r : records) text += to_line(r);
         if (auto written = augur::replace_file(w.records(), text); !written) return failed(written.error());
-        std::fprintf(stderr, "%zu/%zu kernels\n", records.size(), kernels.size());
+        std::fprintf(stderr, "%zu/%zu kernels\n", i + 1, kernels.size());
     }
     if (records.empty()) std::printf("nothing measured yet\n");
     else if (auto shown = show(w, records); !shown) return failed(shown.error());
@@ -451,5 +455,5 @@ int main(int argc, char** argv) {
     wishes w;
     const auto go = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w);
     if (!go) return examples::complain("headroom", go.error(), examples::misuse);
-    return *go ? run(w) : examples::done;
+    return examples::finish(*go ? run(w) : examples::done);
 }

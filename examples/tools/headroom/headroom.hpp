@@ -5,6 +5,7 @@
 /// @file
 /// What is measured of the kernels of the head-room tables, the file that keeps it, and the tables made from it.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,10 @@ struct guided_search {
     double winner = 0;             ///< of its best schedule, timed again next to those of the searches of the same run; 0: no trial succeeded
     double seconds = 0;            ///< that the search took; 0: not known, for it was interrupted and resumed
     double choosing = 0;           ///< of these: learning and proposing; 0: not known
+    std::size_t asked = 0;         ///< trials that were asked for; more than the latencies: nothing more was found. An older file does not say so
+
+    /// Whether more trials than these would be measured if `trials` were asked for.
+    [[nodiscard]] bool lacks(std::size_t trials) const { return latencies.empty() || (std::max)(latencies.size(), asked) < trials; }
 };
 
 /// All that is measured of one kernel, on one machine. Times are in seconds.
@@ -135,7 +140,7 @@ struct table_options {
 /// Shares by guide and number of trials over the kernels, then the kernels one by one. Of several records of a kernel the geometric mean counts.
 [[nodiscard]] std::vector<titled_table> tables_of(std::span<const kernel_record> records, const table_options& options = {});
 [[nodiscard]] std::string markdown_of(std::span<const titled_table> tables);
-/// The median share over trials, a curve a guide, for the hard and the easy kernels: one SVG image.
+/// The median share over trials, a curve a guide, for the hard and the easy kernels, or for all where nothing tells them apart: one SVG image.
 [[nodiscard]] std::string chart_of(std::span<const kernel_record> records, const table_options& options = {});
 
 #endif

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::array<std::string_view, 9> member_names{"kernel", "label", "network", "machine", "limit", "bound", "untuned", "searches", "picks"};
-constexpr std::array<std::string_view, 5> search_names{"guide", "winner", "seconds", "latencies", "choosing"};
+constexpr std::array<std::string_view, 6> search_names{"guide", "winner", "seconds", "latencies", "choosing", "asked"};
 
 void write_latencies(augur::json_writer& out, std::span<const double> latencies) {
     out.begin_array();
@@ -46,8 +46,9 @@ bool read_searches(augur::json_reader& in, kernel_record& r) {
             if (i == 2) in.read(s.seconds);
             if (i == 3) read_latencies(in, s.latencies);
             if (i == 4) in.read(s.choosing);
+            if (std::int64_t asked = 0; i == 5 && in.read(asked) && asked > 0) s.asked = static_cast<std::size_t>(asked);
         }
-        if (!members.need(0b1111)) return false; // older records do not have the last one
+        if (!members.need(0b1111)) return false; // the last two are optional
         if (!r.searches[guide].latencies.empty()) return in.fail(augur::errc::parse, "a guide twice");
         r.searches[guide] = std::move(s);
     }
@@ -88,6 +89,7 @@ std::string to_line(const kernel_record& r) {
         out.begin_object().key("guide").value(guides[g].name).key("winner").value_6(s.winner).key("seconds").value_6(s.seconds).key("latencies");
         write_latencies(out, s.latencies);
         if (s.choosing > 0) out.key("choosing").value_6(s.choosing);
+        if (s.asked > s.latencies.size()) out.key("asked").value(static_cast<std::int64_t>(s.asked));
         out.end_object();
     }
     out.end_array().key("picks");

@@ -71,40 +71,50 @@ bool has_kinds(const std::vector<std::size_t>& measured, const table_options& op
     return !options.hard.empty() || (!measured.empty() && measured[0] == 0);
 }
 
-/// For each kernel: whether it is named, or, without names, whether random search has less than the median share after 16 trials.
-std::vector<bool> hard_ones(std::span<const kernel_record> records, std::span<const std::string> named = {}) {
-    if (!named.empty()) {
-        std::vector<bool> out;
-        for (const auto& r : records) out.push_back(std::find(named.begin(), named.end(), r.kernel) != named.end());
-        return out;
-    }
-    std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t i = 0; i < records.size(); ++i) order.emplace_back(share_of(records[i], 0, hardness_trials), i);
-    std::sort(order.begin(), order.end());
-    std::vector<bool> out(records.size(), false);
-    for (std::size_t i = 0; i < records.size() / 2; ++i) out[order[i].second] = true;
-    return out;
-}
-
-/// A value of each kernel of some records, the geometric mean over the records of a kernel: an interval is over kernels, not over their runs.
+/// A value of each kernel of some records, and its name, in the order of their first records: the geometric mean over the records of a kernel, for an
+/// interval is over kernels, not over their runs.
 template <class F>
-std::vector<double> by_kernel(std::span<const kernel_record> records, const F& value_of, const std::vector<bool>& chosen) {
-    std::vector<std::string_view> names;
-    std::vector<double> sums, counts;
+std::vector<std::pair<double, std::string_view>> named_by_kernel(std::span<const kernel_record> records, const F& value_of,
+                                                                 const std::vector<bool>& chosen) {
+    std::vector<std::pair<double, std::string_view>> out;
+    std::vector<double> counts;
     for (std::size_t i = 0; i < records.size(); ++i) {
         if (!chosen[i]) continue;
         const double value = value_of(records[i]);
-        const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), records[i].kernel) - names.begin());
-        if (at == names.size()) {
-            names.emplace_back(records[i].kernel);
-            sums.push_back(0);
+        const auto found = std::find_if(out.begin(), out.end(), [&](const auto& k) { return k.second == records[i].kernel; });
+        const auto at = static_cast<std::size_t>(found - out.begin());
+        if (at == out.size()) {
+            out.emplace_back(0, records[i].kernel);
             counts.push_back(0);
         }
-        sums[at] += std::log(value);
+        out[at].first += std::log(value);
         ++counts[at];
     }
-    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] = std::exp(sums[k] / counts[k]);
-    return sums;
+    for (std::size_t k = 0; k < out.size(); ++k) out[k].first = std::exp(out[k].first / counts[k]);
+    return out;
+}
+/// The values alone.
+template <class F>
+std::vector<double> by_kernel(std::span<const kernel_record> records, const F& value_of, const std::vector<bool>& chosen) {
+    std::vector<double> out;
+    for (const auto& [value, name] : named_by_kernel(records, value_of, chosen)) out.push_back(value);
+    return out;
+}
+
+/// For each record: whether its kernel is named, or, without names, whether random search has less than the median share of it after 16 trials.
+std::vector<bool> hard_ones(std::span<const kernel_record> records, std::span<const std::string> named = {}) {
+    std::vector<std::string_view> hard(named.begin(), named.end());
+    if (named.empty()) {
+        const auto shares =
+            named_by_kernel(records, [](const kernel_record& r) { return share_of(r, 0, hardness_trials); }, std::vector<bool>(records.size(), true));
+        std::vector<std::pair<double, std::size_t>> order;
+        for (std::size_t k = 0; k < shares.size(); ++k) order.emplace_back(shares[k].first, k);
+        std::sort(order.begin(), order.end());
+        for (std::size_t k = 0; k < order.size() / 2; ++k) hard.push_back(shares[order[k].second].second);
+    }
+    std::vector<bool> out;
+    for (const auto& r : records) out.push_back(std::find(hard.begin(), hard.end(), r.kernel) != hard.end());
+    return out;
 }
 
 /// The geometric mean of shares, and its 95 % interval. A kernel without a success makes it 0.
@@ -138,6 +148,193 @@ std::size_t trials_until(std::span<const kernel_record> records, std::size_t g, 
 
 /// The share of the best latency that a latency is; 0 where there is none.
 double share_at(const kernel_record& r, double latency) { return latency > 0 ? r.best() / latency : 0; }
+
+/// Records, and what their tables have in common.
+struct compared_records {
+    std::span<const kernel_record> records;
+    std::vector<bool> hard, easy;
+    std::vector<std::size_t> measured; ///< `measured_guides`
+    bool kinds, randomly;              ///< `has_kinds`; all have a random search
+    std::size_t over;                  ///< the guide that the others are compared with; `guides.size()`: none is measured
+
+    compared_records(std::span<const kernel_record> all, const table_options& options)
+        : records(all), hard(hard_ones(all, options.hard)), easy(hard), measured(measured_guides(all)), kinds(has_kinds(measured, options)),
+          randomly(!measured.empty() && measured[0] == 0),
+          over(std::find(measured.begin(), measured.end(), options.over) != measured.end() ? options.over
+               : measured.empty()                                                          ? guides.size()
+                                                                                           : measured[0]) {
+        easy.flip();
+    }
+};
+
+/// Shares by the number of trials: median and least over the records of all, hard or easy kernels.
+titled_table shares_table(const compared_records& of, const std::string& group) {
+    titled_table t{"Share of the best known latency after a number of trials, " + group + " kernels", {{"trials"}}};
+    for (const auto g : of.measured)
+        for (const char* statistic : {" median", " lowest"}) t.rows[0].push_back(std::string(guides[g].name) + statistic);
+    for (const auto n : milestones) {
+        std::vector<std::string> row{std::to_string(n)};
+        for (const auto g : of.measured) {
+            std::vector<double> shares;
+            for (std::size_t i = 0; i < of.records.size(); ++i)
+                if (group == "all" || of.hard[i] == (group == "hard")) shares.push_back(share_of(of.records[i], g, n));
+            const bool none = n > trials_of(of.records, g) || shares.empty();
+            row.push_back(none ? "-" : percent(examples::median(shares)));
+            row.push_back(none ? "-" : percent(*std::min_element(shares.begin(), shares.end())));
+        }
+        t.rows.push_back(std::move(row));
+    }
+    return t;
+}
+
+/// Means of the shares, ratios of sums and means over those of another guide, of the hard or the easy kernels; nothing where there are none of them.
+void add_means(const compared_records& of, bool only_hard, std::vector<titled_table>& out) {
+    const auto& chosen = only_hard ? of.hard : of.easy;
+    if (!of.kinds || of.measured.empty() || std::find(chosen.begin(), chosen.end(), true) == chosen.end()) return;
+    const std::string kernels = std::string(", ") + (only_hard ? "hard" : "easy") + " kernels";
+    std::vector<std::string> head{"search"};
+    for (const std::size_t n : mean_milestones) head.push_back(std::to_string(n));
+    titled_table means{"Geometric mean of the share of the best known latency and its 95 % interval" + kernels, {head}};
+    titled_table sums{"Sum of the best known latencies over the sum of those found" + kernels, {head}};
+    titled_table ratios{"How much faster a search is than " + std::string(guides[of.over].name) +
+                            " after a number of trials (geometric mean, 95 % interval)" + kernels,
+                        {head}};
+    for (const auto g : of.measured) {
+        std::vector<std::string> mean{std::string(guides[g].name)}, ratio = mean, sum = mean;
+        for (const std::size_t n : mean_milestones) {
+            const bool one = n <= trials_of(of.records, g), both = one && n <= trials_of(of.records, of.over);
+            sum.push_back(!one || g == 0 ? "-" : examples::text_of("%.3f", share_of_sums(of.records, g, n, chosen))); // random: a share is a mean
+            mean.push_back(!one ? "-" : mean_text(by_kernel(of.records, [&](const kernel_record& r) { return share_of(r, g, n); }, chosen)));
+            ratio.push_back(!both ? "-"
+                                  : mean_text(by_kernel(
+                                        of.records, [&](const kernel_record& r) { return share_of(r, g, n) / share_of(r, of.over, n); }, chosen)));
+        }
+        means.rows.push_back(std::move(mean));
+        sums.rows.push_back(std::move(sum));
+        if (g != of.over) ratios.rows.push_back(std::move(ratio));
+    }
+    out.push_back(std::move(means));
+    out.push_back(std::move(sums));
+    if (ratios.rows.size() > 1) out.push_back(std::move(ratios));
+}
+
+/// The winners of the searches over those of another guide. Winners of one run were timed next to each other, those of another run were not.
+titled_table winners_table(const compared_records& of) {
+    titled_table t{"How much faster the winner of a search is, timed again, than that of " +
+                       std::string(of.measured.empty() ? "" : guides[of.over].name) + " (geometric mean, 95 % interval)",
+                   {{"search", "kernels", "all", "hard", "easy"}}};
+    for (const auto g : of.measured) {
+        std::vector<bool> timed, timed_hard, timed_easy;
+        for (std::size_t i = 0; i < of.records.size(); ++i) {
+            timed.push_back(of.records[i].searches[g].winner > 0 && of.records[i].searches[of.over].winner > 0);
+            timed_hard.push_back(timed[i] && of.hard[i]);
+            timed_easy.push_back(timed[i] && !of.hard[i]);
+        }
+        const auto ratio = [&](const kernel_record& r) { return r.searches[of.over].winner / r.searches[g].winner; };
+        const auto all = by_kernel(of.records, ratio, timed);
+        if (g == of.over || all.empty()) continue;
+        t.rows.push_back({std::string(guides[g].name), std::to_string(all.size()), mean_text(all)});
+        for (const auto* kind : {&timed_hard, &timed_easy}) {
+            const auto ratios = by_kernel(of.records, ratio, *kind);
+            t.rows.back().push_back(ratios.empty() || !of.kinds ? "-" : mean_text(ratios));
+        }
+    }
+    return t;
+}
+
+/// Trials and seconds of the searches, and what they need for some shares.
+titled_table cost_table(const compared_records& of) {
+    titled_table t{
+        "What the searches took, all kernels; until the geometric mean of the share of the best known latency is 0.90 and 0.95",
+        {{"guide", "trials", "seconds", "choosing and learning", "trials a kernel to 0.90", "seconds", "trials a kernel to 0.95", "seconds"}}};
+    const auto all_records = static_cast<double>(of.records.size());
+    std::vector<double> wanted_sums{std::log(0.90) * all_records, std::log(0.95) * all_records};
+    constexpr std::size_t few = 10; // the paper's question: what does a rival need to match ten programs?
+    if (of.over < guides.size() && of.over != 0 && trials_of(of.records, of.over) >= few)
+        if (const double sum = sum_of_logarithms(of.records, of.over, few); std::isfinite(sum)) {
+            wanted_sums.push_back(sum);
+            t.title += ", and what " + std::string(guides[of.over].name) + " has after " + std::to_string(few);
+            t.rows[0].emplace_back("trials a kernel to match it");
+            t.rows[0].emplace_back("seconds");
+        }
+    for (const auto g : of.measured) {
+        std::size_t trials = 0, clocked_trials = 0;  // of the searches whose seconds are known: a resumed one does not know them
+        double seconds = 0, choosing = 0, timed = 0; // timed: of the searches whose choosing is known
+        for (const auto& r : of.records) {
+            const auto& s = r.searches[g];
+            trials += s.latencies.size();
+            clocked_trials += s.seconds > 0 ? s.latencies.size() : 0;
+            seconds += s.seconds;
+            choosing += s.choosing;
+            timed += s.choosing > 0 ? s.seconds : 0;
+        }
+        const bool clocked = seconds > 0;
+        std::vector<std::string> row{std::string(guides[g].name), std::to_string(trials),
+                                     clocked ? examples::text_of("%.0f", seconds * static_cast<double>(trials) / static_cast<double>(clocked_trials))
+                                             : "-",
+                                     timed > 0 ? percent(choosing / timed) : "-"};
+        for (const double wanted : wanted_sums) {
+            const auto needed = trials_until(of.records, g, wanted);
+            row.push_back(needed == 0 ? "-" : std::to_string(needed));
+            row.push_back(needed == 0 || !clocked ? "-"
+                                                  : examples::text_of("%.0f", seconds / static_cast<double>(clocked_trials) *
+                                                                                  static_cast<double>(needed * of.records.size())));
+        }
+        t.rows.push_back(std::move(row));
+    }
+    return t;
+}
+
+/// The kernels one by one.
+/// @param own  those of the records that are listed, here and below
+titled_table kernel_table(const compared_records& of, std::span<const kernel_record> own) {
+    std::set<std::string> machines;
+    for (const auto& r : of.records) machines.insert(augur::machine_label(r.machine));
+    titled_table t{"Kernels", {{"kernel", "network", "best us", "limit", "of the limit", "found by", "untuned", "kind"}}};
+    if (machines.size() > 1) t.rows[0].emplace_back("machine");
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        const auto& r = own[i];
+        double winner = r.untuned > 0 ? r.untuned : std::numeric_limits<double>::infinity();
+        std::string_view finder = "untuned";
+        for (const auto g : of.measured)
+            if (r.searches[g].winner > 0 && r.searches[g].winner < winner) {
+                winner = r.searches[g].winner;
+                finder = guides[g].name;
+            }
+        t.rows.push_back({r.label, r.network, examples::text_of("%.1f", winner * 1e6), r.bound, r.limit > 0 ? percent(r.limit / winner) : "-",
+                          std::string(finder), r.untuned > 0 ? percent(winner / r.untuned) : "-",
+                          !of.kinds    ? "-"
+                          : of.hard[i] ? "hard"
+                                       : "easy"});
+        if (machines.size() > 1) t.rows.back().push_back(augur::machine_label(r.machine));
+    }
+    return t;
+}
+
+/// Crop's picks, next to as many random schedules.
+titled_table pick_table(const compared_records& of, std::span<const kernel_record> own) {
+    titled_table t{"Crop's best of 512 random schedules, as a share of the best known latency",
+                   {{"kernel", "its first", "best of its four", "four at random"}}};
+    for (const auto& r : own)
+        if (!r.picks.empty() && of.randomly)
+            t.rows.push_back({r.label, percent(share_at(r, r.picks[0])), percent(share_at(r, *std::min_element(r.picks.begin(), r.picks.end()))),
+                              percent(share_of(r, 0, r.picks.size()))});
+    return t;
+}
+
+/// The shares of one guide, kernel by kernel.
+titled_table guide_table(const compared_records& of, std::span<const kernel_record> own, std::size_t g) {
+    titled_table t{"Share of the best known latency, " + std::string(guides[g].name), {{"kernel"}}};
+    for (const auto n : milestones)
+        if (n <= trials_of(of.records, g)) t.rows[0].push_back(std::to_string(n));
+    for (const auto& r : own) {
+        std::vector<std::string> row{r.label};
+        for (const auto n : milestones)
+            if (n <= trials_of(of.records, g)) row.push_back(percent(share_of(r, g, n)));
+        t.rows.push_back(std::move(row));
+    }
+    return t;
+}
 
 } // namespace
 
@@ -183,167 +380,17 @@ augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_reco
 }
 
 std::vector<titled_table> tables_of(std::span<const kernel_record> records, const table_options& options) {
+    const compared_records of(records, options);
     std::vector<titled_table> out;
-    const auto hard = hard_ones(records, options.hard);
-    auto easy = hard;
-    easy.flip();
-    const auto measured = measured_guides(records);
-    const bool kinds = has_kinds(measured, options), randomly = !measured.empty() && measured[0] == 0;
-    const std::size_t over = std::find(measured.begin(), measured.end(), options.over) != measured.end() ? options.over
-                             : measured.empty()                                                          ? guides.size()
-                                                                                                         : measured[0];
-    std::set<std::string> machines;
-    for (const auto& r : records) machines.insert(augur::machine_label(r.machine));
-
-    for (const std::string group : {"all", "hard", "easy"}) {
-        if (group != "all" && !kinds) break;
-        titled_table t{"Share of the best known latency after a number of trials, " + group + " kernels", {{"trials"}}};
-        for (const auto g : measured)
-            for (const char* statistic : {" median", " lowest"}) t.rows[0].push_back(std::string(guides[g].name) + statistic);
-        for (const auto n : milestones) {
-            std::vector<std::string> row{std::to_string(n)};
-            for (const auto g : measured) {
-                std::vector<double> shares;
-                for (std::size_t i = 0; i < records.size(); ++i)
-                    if (group == "all" || hard[i] == (group == "hard")) shares.push_back(share_of(records[i], g, n));
-                const bool none = n > trials_of(records, g) || shares.empty();
-                row.push_back(none ? "-" : percent(examples::median(shares)));
-                row.push_back(none ? "-" : percent(*std::min_element(shares.begin(), shares.end())));
-            }
-            t.rows.push_back(std::move(row));
-        }
-        out.push_back(std::move(t));
-    }
-    for (const bool only_hard : {true, false}) {
-        const auto& chosen = only_hard ? hard : easy;
-        if (!kinds || std::find(chosen.begin(), chosen.end(), true) == chosen.end()) continue;
-        const std::string kernels = std::string(", ") + (only_hard ? "hard" : "easy") + " kernels";
-        std::vector<std::string> head{"search"};
-        for (const std::size_t n : mean_milestones) head.push_back(std::to_string(n));
-        titled_table means{"Geometric mean of the share of the best known latency and its 95 % interval" + kernels, {head}};
-        titled_table sums{"Sum of the best known latencies over the sum of those found" + kernels, {head}};
-        titled_table ratios{"How much faster a search is than " + std::string(guides[over].name) +
-                                " after a number of trials (geometric mean, 95 % interval)" + kernels,
-                            {head}};
-        for (const auto g : measured) {
-            std::vector<std::string> mean{std::string(guides[g].name)}, ratio = mean, sum = mean;
-            for (const std::size_t n : mean_milestones) {
-                const bool one = n <= trials_of(records, g), both = one && n <= trials_of(records, over);
-                sum.push_back(!one || g == 0 ? "-" : examples::text_of("%.3f", share_of_sums(records, g, n, chosen))); // random: a share is a mean
-                mean.push_back(!one ? "-" : mean_text(by_kernel(records, [&](const kernel_record& r) { return share_of(r, g, n); }, chosen)));
-                ratio.push_back(
-                    !both ? "-"
-                          : mean_text(by_kernel(records, [&](const kernel_record& r) { return share_of(r, g, n) / share_of(r, over, n); }, chosen)));
-            }
-            means.rows.push_back(std::move(mean));
-            sums.rows.push_back(std::move(sum));
-            if (g != over) ratios.rows.push_back(std::move(ratio));
-        }
-        out.push_back(std::move(means));
-        out.push_back(std::move(sums));
-        if (ratios.rows.size() > 1) out.push_back(std::move(ratios));
-    }
-    // winners of one run were timed next to each other, those of another run were not
-    titled_table winners{"How much faster the winner of a search is, timed again, than that of " +
-                             std::string(measured.empty() ? "" : guides[over].name) + " (geometric mean, 95 % interval)",
-                         {{"search", "kernels", "all", "hard", "easy"}}};
-    for (const auto g : measured) {
-        std::vector<bool> timed, timed_hard, timed_easy;
-        for (std::size_t i = 0; i < records.size(); ++i) {
-            timed.push_back(records[i].searches[g].winner > 0 && records[i].searches[over].winner > 0);
-            timed_hard.push_back(timed[i] && hard[i]);
-            timed_easy.push_back(timed[i] && !hard[i]);
-        }
-        const auto ratio = [&](const kernel_record& r) { return r.searches[over].winner / r.searches[g].winner; };
-        const auto all = by_kernel(records, ratio, timed);
-        if (g == over || all.empty()) continue;
-        winners.rows.push_back({std::string(guides[g].name), std::to_string(all.size()), mean_text(all)});
-        for (const auto* kind : {&timed_hard, &timed_easy}) {
-            const auto ratios = by_kernel(records, ratio, *kind);
-            winners.rows.back().push_back(ratios.empty() || !kinds ? "-" : mean_text(ratios));
-        }
-    }
-    if (winners.rows.size() > 1) out.push_back(std::move(winners));
-
-    titled_table cost{
-        "What the searches took, all kernels; until the geometric mean of the share of the best known latency is 0.90 and 0.95",
-        {{"guide", "trials", "seconds", "choosing and learning", "trials a kernel to 0.90", "seconds", "trials a kernel to 0.95", "seconds"}}};
-    const auto all_records = static_cast<double>(records.size());
-    std::vector<double> wanted_sums{std::log(0.90) * all_records, std::log(0.95) * all_records};
-    constexpr std::size_t few = 10; // the paper's question: what does a rival need to match ten programs?
-    if (over < guides.size() && over != 0 && trials_of(records, over) >= few)
-        if (const double sum = sum_of_logarithms(records, over, few); std::isfinite(sum)) {
-            wanted_sums.push_back(sum);
-            cost.title += ", and what " + std::string(guides[over].name) + " has after " + std::to_string(few);
-            cost.rows[0].emplace_back("trials a kernel to match it");
-            cost.rows[0].emplace_back("seconds");
-        }
-    for (const auto g : measured) {
-        std::size_t trials = 0, clocked_trials = 0;  // of the searches whose seconds are known: a resumed one does not know them
-        double seconds = 0, choosing = 0, timed = 0; // timed: of the searches whose choosing is known
-        for (const auto& r : records) {
-            const auto& s = r.searches[g];
-            trials += s.latencies.size();
-            clocked_trials += s.seconds > 0 ? s.latencies.size() : 0;
-            seconds += s.seconds;
-            choosing += s.choosing;
-            timed += s.choosing > 0 ? s.seconds : 0;
-        }
-        const bool clocked = seconds > 0;
-        std::vector<std::string> row{std::string(guides[g].name), std::to_string(trials),
-                                     clocked ? examples::text_of("%.0f", seconds * static_cast<double>(trials) / static_cast<double>(clocked_trials))
-                                             : "-",
-                                     timed > 0 ? percent(choosing / timed) : "-"};
-        for (const double wanted : wanted_sums) {
-            const auto needed = trials_until(records, g, wanted);
-            row.push_back(needed == 0 ? "-" : std::to_string(needed));
-            row.push_back(needed == 0 || !clocked ? "-"
-                                                  : examples::text_of("%.0f", seconds / static_cast<double>(clocked_trials) *
-                                                                                  static_cast<double>(needed * records.size())));
-        }
-        cost.rows.push_back(std::move(row));
-    }
-    out.push_back(std::move(cost));
-
-    titled_table each{"Kernels", {{"kernel", "network", "best us", "limit", "of the limit", "found by", "untuned", "kind"}}};
-    titled_table crop{"Crop's best of 512 random schedules, as a share of the best known latency",
-                      {{"kernel", "its first", "best of its four", "four at random"}}};
-    if (machines.size() > 1) each.rows[0].emplace_back("machine");
-    const std::size_t own = (std::min)(options.own, records.size());
-    for (std::size_t i = 0; i < own; ++i) {
-        const auto& r = records[i];
-        double winner = r.untuned > 0 ? r.untuned : std::numeric_limits<double>::infinity();
-        std::string_view finder = "untuned";
-        for (const auto g : measured)
-            if (r.searches[g].winner > 0 && r.searches[g].winner < winner) {
-                winner = r.searches[g].winner;
-                finder = guides[g].name;
-            }
-        each.rows.push_back({r.label, r.network, examples::text_of("%.1f", winner * 1e6), r.bound, r.limit > 0 ? percent(r.limit / winner) : "-",
-                             std::string(finder), r.untuned > 0 ? percent(winner / r.untuned) : "-",
-                             !kinds    ? "-"
-                             : hard[i] ? "hard"
-                                       : "easy"});
-        if (machines.size() > 1) each.rows.back().push_back(augur::machine_label(r.machine));
-        if (!r.picks.empty() && randomly)
-            crop.rows.push_back({r.label, percent(share_at(r, r.picks[0])), percent(share_at(r, *std::min_element(r.picks.begin(), r.picks.end()))),
-                                 percent(share_of(r, 0, r.picks.size()))});
-    }
-    out.push_back(std::move(each));
-    if (crop.rows.size() > 1) out.push_back(std::move(crop));
-
-    for (const auto g : measured) {
-        titled_table one{"Share of the best known latency, " + std::string(guides[g].name), {{"kernel"}}};
-        for (const auto n : milestones)
-            if (n <= trials_of(records, g)) one.rows[0].push_back(std::to_string(n));
-        for (const auto& r : records.first(own)) {
-            std::vector<std::string> row{r.label};
-            for (const auto n : milestones)
-                if (n <= trials_of(records, g)) row.push_back(percent(share_of(r, g, n)));
-            one.rows.push_back(std::move(row));
-        }
-        out.push_back(std::move(one));
-    }
+    for (const char* group : {"all", "hard", "easy"})
+        if (of.kinds || group == std::string_view("all")) out.push_back(shares_table(of, group));
+    for (const bool only_hard : {true, false}) add_means(of, only_hard, out);
+    if (auto winners = winners_table(of); winners.rows.size() > 1) out.push_back(std::move(winners));
+    out.push_back(cost_table(of));
+    const auto own = records.first((std::min)(options.own, records.size()));
+    out.push_back(kernel_table(of, own));
+    if (auto picks = pick_table(of, own); picks.rows.size() > 1) out.push_back(std::move(picks));
+    for (const auto g : of.measured) out.push_back(guide_table(of, own, g));
     return out;
 }
 
@@ -364,21 +411,23 @@ std::string markdown_of(std::span<const titled_table> tables) {
 }
 
 std::string chart_of(std::span<const kernel_record> records, const table_options& options) {
-    const auto measured = measured_guides(records);
-    const auto hard = hard_ones(records, options.hard);
+    const compared_records of(records, options);
+    const std::vector<bool> all(records.size(), true);
+    std::vector<std::pair<std::string, const std::vector<bool>*>> groups{{"All", &all}};
+    if (of.kinds) groups = {{"Hard", &of.hard}, {"Easy", &of.easy}};
     std::vector<examples::curve_chart> charts;
-    for (const bool of_hard : {true, false}) {
-        examples::curve_chart chart{std::string(of_hard ? "Hard" : "Easy") + " kernels: median share of the best known latency",
+    for (const auto& [group, chosen] : groups) {
+        examples::curve_chart chart{group + " kernels: median share of the best known latency",
                                     {"trials", true, 1, static_cast<double>(milestones.back())},
                                     {"%", false, 0, 100},
                                     false,
                                     {}};
-        for (const auto g : measured) {
+        for (const auto g : of.measured) {
             auto& curve = chart.curves.emplace_back(examples::chart_curve{std::string(guides[g].name), examples::series_look(g), {}});
             for (std::size_t n = 1; n <= trials_of(records, g); n = n < 16 ? n + 1 : n + n / 16) {
                 std::vector<double> shares;
                 for (std::size_t i = 0; i < records.size(); ++i)
-                    if (hard[i] == of_hard) shares.push_back(share_of(records[i], g, n));
+                    if ((*chosen)[i]) shares.push_back(share_of(records[i], g, n));
                 if (!shares.empty()) curve.points.push_back({static_cast<double>(n), 100 * examples::median(shares)});
             }
         }

@@ -58,8 +58,9 @@ void print(const examples::machine_meter& meter, const augur::machine& m) {
     }
     levels.push_back({"memory", std::to_string(m.memory.bytes), std::to_string(m.processors), number(m.memory.latency), spread("memory.chase"),
                       number(m.memory.core_bytes_per_second / m.clock_hz), spread("memory.read.1"), from(m.memory.from)});
-    std::printf("%smemory: %.1f GB/s one core, %.1f GB/s all\n\n", table_text(levels).c_str(), m.memory.core_bytes_per_second * 1e-9,
-                m.memory.bytes_per_second * 1e-9);
+    const auto gigabytes = [](double bytes) { return bytes > 0 ? text_of("%.1f", bytes * 1e-9) : std::string("-"); };
+    std::printf("%smemory: %s GB/s one core, %s GB/s all\n\n", table_text(levels).c_str(), gigabytes(m.memory.core_bytes_per_second).c_str(),
+                gigabytes(m.memory.bytes_per_second).c_str());
 
     rows costs{{"instruction", "type", "lanes", "latency", "spread", "throughput", "spread", "unit", "from"}};
     for (const auto& c : m.costs) {

@@ -399,6 +399,15 @@ private:
         return (std::min)({wanted, most, std::int64_t{1} << 30U}) / 4096 * 4096;
     }
 
+    /// What all threads read together: twice all instances of all caches, and not all memory. 0: memory is too small for more than the caches hold.
+    [[nodiscard]] std::int64_t far_bytes_of_all() const {
+        std::int64_t cached = 0;
+        for (const auto& c : machine_.caches) cached += c.bytes * ((machine_.processors + c.sharers - 1) / c.sharers);
+        const std::int64_t wanted = (std::max)(std::int64_t{64} << 20U, 2 * cached);
+        const std::int64_t bytes = machine_.memory.bytes > 0 ? (std::min)(wanted, machine_.memory.bytes / 4) : wanted;
+        return bytes > cached ? bytes / 4096 * 4096 : 0;
+    }
+
     /// What does not go by the clock of the core, in its cycles.
     [[nodiscard]] double of_clock(const std::string& name) const {
         const auto* t = find(name);
@@ -444,12 +453,13 @@ private:
     void far(const std::string& program) {
         const auto bytes = std::to_string(far_bytes());
         auto& m = machine_.memory;
+        const int threads = (std::min)(machine_.processors, 256);
+        const auto together = threads > 1 ? far_bytes_of_all() : 0;
+        const auto all_read = "memory.read." + std::to_string(together > 0 ? threads : 1);
         auto walked = time(program, {"chase", bytes}, "memory.");
         if (walked) walked = time(program, {"read", bytes, "1"}, "memory.");
-        if (walked && machine_.processors > 1)
-            walked = time(program, {"read", bytes, std::to_string((std::min)(machine_.processors, 256))}, "memory.");
+        if (walked && together > 0) walked = time(program, {"read", std::to_string(together), std::to_string(threads)}, "memory.");
         const double latency = of_clock("memory.chase");
-        const auto all_read = "memory.read." + std::to_string((std::min)(machine_.processors, 256));
         if (walked && !quiet("memory", "memory.chase", "memory.read.1", all_read)) {
             m.latency = (std::max)(m.latency, 2 * machine_.caches.back().latency);
             return;
@@ -462,8 +472,11 @@ private:
         m.latency = rounded(latency);
         at_hand(program);
         m.core_bytes_per_second = rounded(1e9 / find("memory.read.1")->least);
-        const auto* all = find(all_read);
-        m.bytes_per_second = (std::max)(m.core_bytes_per_second, all != nullptr ? rounded(1e9 / all->least) : 0.0);
+        if (threads > 1 && together == 0) {
+            note("memory: a quarter of it is not more than all caches hold, so the bandwidth of all cores is not measured");
+            return; // a default, and with it the whole memory
+        }
+        m.bytes_per_second = (std::max)(m.core_bytes_per_second, rounded(1e9 / find(all_read)->least));
         m.from = measured;
     }
 

@@ -279,5 +279,6 @@ int run(std::string_view command, std::span<char* const> arguments) {
 
 int main(int argc, char** argv) {
     const std::span<char* const> all(argv, static_cast<std::size_t>(argc > 0 ? argc : 0));
-    return run(all.size() > 1 ? std::string_view(all[1]) : std::string_view(), all.size() > 2 ? all.subspan(2) : std::span<char* const>());
+    return examples::finish(
+        run(all.size() > 1 ? std::string_view(all[1]) : std::string_view(), all.size() > 2 ? all.subspan(2) : std::span<char* const>()));
 }

@@ -51,13 +51,7 @@ std::uint64_t run_of(std::span<const metatune::task_samples> tasks, const traini
 
 } // namespace
 
-training_plan::training_plan() {
-    const metatune::fine_tuning_options adapts;
-    meta.inner.inner_rate = adapts.inner_rate;
-    meta.inner.inner_steps = adapts.inner_steps;
-    meta.frozen = adapts.frozen;
-    meta.cold = meta.batch / 4; // a search begins before anything of its kernel is measured
-}
+training_plan::training_plan() : meta(metatune::meta_training_options::preparing({})) {}
 
 augur::result<metatune::network<float>> train(std::span<const kernel_samples> kernels, const training_plan& plan, examples::executor& threads,
                                               const training_watch& watch) {

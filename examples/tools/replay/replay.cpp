@@ -157,5 +157,5 @@ int main(int argc, char** argv) {
     wishes w;
     if (auto read = read_flags(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)), w); !read)
         return examples::complain("replay", read.error(), examples::misuse);
-    return w.help ? examples::done : run(w);
+    return examples::finish(w.help ? examples::done : run(w));
 }

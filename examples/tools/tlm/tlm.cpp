@@ -485,8 +485,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
         std::fprintf(command.empty() || command == "--help" ? stdout : stderr, "%s", usage);
         return command == "--help" ? examples::done : examples::misuse;
     }
-    flags.add_number("threads", "N", "default: all processors", w.threads, 1, 1024);
-    flags.add_number("seed", "N", "default 1", w.seed, 0, 1000000000);
+    if (command != "kernels" && command != "sentences") flags.add_number("threads", "N", "default: all processors", w.threads, 1, 1024);
+    if (command != "sentences") flags.add_number("seed", "N", "default 1", w.seed, 0, 1000000000);
     flags.add_switch("help", "print this", help);
     auto read = flags.parse(arguments);
     if (read && !help) {
@@ -520,6 +520,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
         for (const auto& [flag, folder] : {std::pair{"--base", w.base}, std::pair{"--model", w.model}, std::pair{"--work", w.batches.folder}})
             files.push_back({flag, folder, true});
     if (auto apart = examples::keep_apart(files); !apart) return examples::complain("tlm", apart.error(), examples::misuse);
+    if (command == "corpus" || command == "sentences") // now, not after the work
+        if (auto writable = examples::can_write(w.corpus); !writable) return examples::complain("tlm", writable.error(), examples::misuse);
     if (w.threads == 0) w.threads = static_cast<std::size_t>((std::max)(augur::detect_machine().processors, 1));
     w.generation.seed = w.seed;
     w.generation.sample = !w.likely;
@@ -540,5 +542,6 @@ int run(std::string_view command, std::span<char* const> arguments) {
 
 int main(int argc, char** argv) {
     const std::span<char* const> all(argv, static_cast<std::size_t>(argc > 0 ? argc : 0));
-    return run(all.size() > 1 ? std::string_view(all[1]) : std::string_view(), all.size() > 2 ? all.subspan(2) : std::span<char* const>());
+    return examples::finish(
+        run(all.size() > 1 ? std::string_view(all[1]) : std::string_view(), all.size() > 2 ? all.subspan(2) : std::span<char* const>()));
 }

@@ -126,6 +126,12 @@ std::vector<std::string> choosers_of(std::span<const transfer_result> results) {
     return out;
 }
 
+/// Kernels are compared within a network, a machine and the logs that schedules were taken from.
+using network_key = std::array<std::string, 3>;
+network_key network_of(const transfer_result& r) { return {r.machine, r.logs, r.network}; }
+using kernel_key = std::pair<network_key, std::string>;
+kernel_key kernel_of(const transfer_result& r) { return {network_of(r), r.kernel}; }
+
 } // namespace
 
 std::vector<transfer_result> results_of(const augur::session_report& report, std::size_t search, const compared_searches& compared) {
@@ -179,7 +185,7 @@ text_table kernel_table(const augur::session_report& report, std::size_t search,
                         std::to_string(measured_by(report, search, k, begins_untuned(report, search, compared)).size()),
                         best == nullptr ? "-" : best->source, milliseconds(kernel.untuned), milliseconds(result), times(kernel.untuned, result)});
         if (compared.full != compared_searches::none) rows.back().insert(rows.back().end(), {milliseconds(longest), percent(longest / result)});
-        untuned += kernel.uses * kernel.untuned;
+        untuned += kernel.uses * (kernel.untuned > 0 ? kernel.untuned : std::numeric_limits<double>::infinity());
         found += kernel.uses * result;
         known += kernel.uses * (longest > 0 ? longest : std::numeric_limits<double>::infinity());
     }
@@ -221,8 +227,8 @@ text_table class_table(const augur::session_report& report, std::size_t search, 
 
 text_table summary_table(std::span<const transfer_result> results) {
     // a kernel has a source if some chooser that transfers found one
-    std::map<std::pair<std::string, std::string>, bool> has_source;
-    for (const auto& r : results) has_source[{r.network, r.kernel}] = has_source[{r.network, r.kernel}] || r.adapted > 0;
+    std::map<kernel_key, bool> has_source;
+    for (const auto& r : results) has_source[kernel_of(r)] |= r.adapted > 0;
     text_table rows{{"kernels", "chosen by", "measurements", "share of full", "95 % interval", "lowest", "share of the speed-up"}};
     const auto names = choosers_of(results);
     for (const bool sourced : {true, false})
@@ -231,14 +237,14 @@ text_table summary_table(std::span<const transfer_result> results) {
             const std::string name = three ? "all" : names[row];
             std::vector<double> shares;
             double measured = 0;
-            std::map<std::string, std::array<double, 3>> networks; // untuned, found, full
+            std::map<network_key, std::array<double, 3>> networks; // untuned, found, full
             for (const auto& r : results) {
-                if (r.chooser != name || !(r.full > 0) || !(r.untuned > 0) || (has_source[{r.network, r.kernel}] != sourced)) continue;
+                if (r.chooser != name || !(r.full > 0) || !(r.untuned > 0) || has_source[kernel_of(r)] != sourced) continue;
                 if (three && !(r.of_three > 0)) continue;
                 const double latency = three ? r.of_three : r.latency;
                 shares.push_back(r.full / latency);
                 measured += three ? (std::min)(4.0, 1.0 + static_cast<double>(r.adapted)) : static_cast<double>(r.measurements);
-                auto& sums = networks[r.network];
+                auto& sums = networks[network_of(r)];
                 sums[0] += r.uses * r.untuned;
                 sums[1] += r.uses * latency;
                 sums[2] += r.uses * r.full;
@@ -258,16 +264,17 @@ text_table summary_table(std::span<const transfer_result> results) {
 text_table rivals_table(std::span<const transfer_result> results) {
     text_table rows{{"kernels", "against", "faster by", "95 % interval", "measurements to be as fast", "seconds", "never"}};
     if (results.empty()) return rows;
-    std::map<std::pair<std::string, std::string>, std::map<std::string, const transfer_result*>> kernels;
+    std::map<kernel_key, std::map<std::string, const transfer_result*>> kernels;
     for (const auto& r : results)
-        if (r.full > 0 && r.untuned > 0) kernels[{r.network, r.kernel}][r.chooser] = &r;
-    std::vector<std::pair<double, const std::map<std::string, const transfer_result*>*>> all; // share of random schedules, 0 if not measured
+        if (r.full > 0 && r.untuned > 0) kernels[kernel_of(r)][r.chooser] = &r;
+    std::vector<std::pair<double, decltype(kernels)::const_pointer>> all; // share of random schedules, 0 if not measured
     bool has_random = true;
-    for (const auto& [name, by] : kernels) {
+    for (const auto& kernel : kernels) {
+        const auto& by = kernel.second;
         if (std::none_of(by.begin(), by.end(), [](const auto& entry) { return entry.second->adapted > 0; })) continue;
         const auto random = std::find_if(by.begin(), by.end(), [](const auto& entry) { return entry.first.starts_with("random"); });
         has_random = has_random && random != by.end();
-        all.emplace_back(random == by.end() ? 0 : random->second->full / random->second->latency, &by);
+        all.emplace_back(random == by.end() ? 0 : random->second->full / random->second->latency, &kernel);
     }
     const auto& first = results.front().chooser;
     const auto add = [&](const std::string& title) {
@@ -275,9 +282,10 @@ text_table rivals_table(std::span<const transfer_result> results) {
             std::vector<double> ratios;
             double needed = 0, seconds = 0;
             std::size_t never = 0;
-            for (const auto& [share, by] : all) {
-                const auto one = by->find(first), other = by->find(name);
-                if (name == first || one == by->end() || other == by->end()) continue;
+            for (const auto& [share, kernel] : all) {
+                const auto& by = kernel->second;
+                const auto one = by.find(first), other = by.find(name);
+                if (name == first || one == by.end() || other == by.end()) continue;
                 const auto& r = *other->second;
                 ratios.push_back(r.latency / one->second->latency);
                 const auto n = static_cast<double>(r.needed > 0 ? r.needed : r.measurements);
@@ -294,10 +302,8 @@ text_table rivals_table(std::span<const transfer_result> results) {
     };
     add(" with a source");
     if (has_random && all.size() > 1) {
-        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-            const auto &x = *a.second->begin()->second, &y = *b.second->begin()->second;
-            return std::tie(a.first, x.network, x.kernel) < std::tie(b.first, y.network, y.kernel);
-        });
+        std::sort(all.begin(), all.end(),
+                  [](const auto& a, const auto& b) { return std::tie(a.first, a.second->first) < std::tie(b.first, b.second->first); });
         all.resize(all.size() / 2);
         add(" hard ones of these");
     }

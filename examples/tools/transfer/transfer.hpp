@@ -83,7 +83,8 @@ using text_table = std::vector<std::vector<std::string>>;
 /// The classes of a search's kernels: how many of other kernels' schedules fit, why the others do not, and what the fastest is worth.
 /// @param classes  the class of each kernel, in words
 [[nodiscard]] text_table class_table(const augur::session_report& report, std::size_t search, std::span<const std::string> classes);
-/// The choosers: share of the full search, its interval, share of the speed-up of networks; over kernels that have a source, and over all.
+/// The choosers: share of the full search, its interval, share of the speed-up of networks; over kernels that have a source, and over all. A kernel
+/// on another machine, or with schedules of other logs, is another kernel.
 [[nodiscard]] text_table summary_table(std::span<const examples::transfer_result> results);
 /// How much faster the schedules of the first chooser are than those of each other one, kernel by kernel, and how many measurements and seconds the other
 /// needs to be as fast, by its own records: over the kernels that have a source, and over the half of them for which random schedules do worst. A kernel on

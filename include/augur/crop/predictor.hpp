@@ -94,6 +94,7 @@ private:
     std::deque<graphlet> rewritten_;  ///< blocks with register traffic added
     std::vector<lowered_block> lowered_;
     std::vector<double> cycles_, near_cycles_, unit_busy_; ///< by block; by block when every access hits the first cache; by unit
+    std::vector<double> mispredicted_;                     ///< by block, cycles of mispredicted branches
 };
 
 /// Predicts one program on one machine. @note errors: those of predictor::predict and check_machine

@@ -5,6 +5,7 @@
 /// @file
 /// Trial sink that fills a data set, for all log readers.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,8 +20,10 @@
 #include <augur/io/detail/text_cache.hpp>
 #include <augur/io/log_file_report.hpp>
 #include <augur/io/trial_sink.hpp>
+#include <augur/record/logged_schedule.hpp>
 #include <augur/record/measurement.hpp>
 #include <augur/schedule/concepts.hpp>
+#include <augur/schedule/steps.hpp>
 #include <augur/target/machine_identity.hpp>
 
 namespace augur::inline v0 {
@@ -38,11 +41,13 @@ public:
     }
     template <schedule S>
     std::uint32_t step(const S& step) {
+        if constexpr (std::same_as<S, step_list>)
+            if (auto ansor = check_ansor_steps(step); !ansor) return fail(ansor.error());
         ids_.clear();
         if (auto done = intern(builder_->primitives(), step, ids_); !done) return fail(done.error());
         return ids_.front();
     }
-    /// Error: limit, from the builder.
+    /// Errors: limit, from the builder; invalid_argument for a log of another schedule type: see `add_trials`.
     [[nodiscard]] result<void> add(const record_view& trial) {
         if (failed_.code != errc{}) return failed_;
         const std::uint32_t task = on_machine(trial);

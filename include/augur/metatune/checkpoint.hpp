@@ -72,7 +72,7 @@ std::array<std::uint64_t, 2> shape_of(const P& p) {
 }
 
 /// Loads the checkpoint of run `run` with networks of `shape`.
-/// Errors: io, not_found; version_mismatch (no such checkpoint, another run, a damaged file); those of `nn::load_bytes` and `nn::read_tensor`.
+/// Errors: io (also for a missing file); version_mismatch (no such checkpoint, another run, a damaged file); those of `nn::load_bytes` and `nn::read_tensor`.
 /// pre: shape.check()
 [[nodiscard]] inline result<checkpoint> load_checkpoint(const std::string& path, const config& shape, std::uint64_t run) {
     const auto file = nn::load_checkpoint_file(path, "augur-metatune-checkpoint");

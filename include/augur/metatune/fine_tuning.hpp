@@ -19,7 +19,8 @@
 namespace augur::inline v0 {
 namespace metatune {
 
-/// Options of `fine_tune`: the steps of SGD for which meta-training prepares, then Adam. The paper names no optimiser and no number of steps.
+/// Options of `fine_tune`: the steps of SGD for which meta-training prepares (`meta_training_options::preparing`), then Adam. The paper names no
+/// optimiser and no number of steps.
 struct fine_tuning_options {
     double inner_rate = 2e-3;     ///< learning rate of SGD
     std::size_t inner_steps = 5;  ///< of SGD
@@ -36,6 +37,16 @@ struct fine_tuning_options {
                                                  std::to_string(validity_weight)};
     }
 };
+
+inline meta_training_options meta_training_options::preparing(const fine_tuning_options& adapts) {
+    meta_training_options o;
+    o.inner.inner_rate = adapts.inner_rate;
+    o.inner.inner_steps = adapts.inner_steps;
+    o.frozen = adapts.frozen;
+    o.validity_weight = adapts.validity_weight;
+    o.cold = o.batch / 4;
+    return o;
+}
 
 namespace detail {
 

@@ -18,6 +18,7 @@
 #include <augur/metatune/loop_rows.hpp>
 #include <augur/metatune/loss.hpp>
 #include <augur/metatune/network.hpp>
+#include <augur/metatune/standardisation.hpp>
 #include <augur/record/measurement.hpp>
 
 namespace augur::inline v0 {
@@ -47,6 +48,25 @@ struct task_samples {
         return {};
     }
 };
+
+/// Fits the standardisation to the candidates of all tasks and applies it to them. Keep it with the weights (`trained_network::columns`): what the
+/// network is to score later has to be in the same form.
+/// Errors, after which the samples are unchanged: shape_mismatch, candidates with different numbers of columns
+[[nodiscard]] inline result<standardisation> standardise(std::span<task_samples> tasks) {
+    std::vector<const loop_rows*> from;
+    for (const task_samples& task : tasks)
+        for (const loop_rows& rows : task.candidates)
+            if (rows.features.rows() > 0) from.push_back(&rows);
+    for (const loop_rows* rows : from)
+        if (rows->features.cols() != from.front()->features.cols())
+            return error{errc::shape_mismatch, "metatune: expected " + std::to_string(from.front()->features.cols()) + " features a loop, got " +
+                                                   std::to_string(rows->features.cols())};
+    auto columns = standardisation::fit(from);
+    for (task_samples& task : tasks)
+        for (loop_rows& rows : task.candidates)
+            if (auto applied = columns.apply(rows); !applied) return applied.error();
+    return columns;
+}
 
 namespace detail {
 

@@ -41,7 +41,11 @@ struct pretraining_options {
     [[nodiscard]] result<void> check() const;
 };
 
+struct fine_tuning_options;
+
 /// Options of `meta_train`. A meta-task has `ways` tasks with `shots` candidates each to adapt to, and `queries` others of each to be judged by.
+/// The defaults adapt in one step and have no `cold` meta-tasks; `fine_tune` takes several steps. For weights that `fine_tune` or `cost_model` will
+/// adapt, use `preparing`.
 struct meta_training_options {
     nn::maml_options inner;   ///< how the model adapts to a meta-task
     std::size_t ways = 1;     ///< tasks of a meta-task; above 1 a meta-task mixes them, as in the paper's Figure 4
@@ -55,6 +59,10 @@ struct meta_training_options {
     double validity_weight = 0.1; ///< of the loss of the second output
     std::uint64_t seed = 1;
 
+    /// Options for weights that `fine_tune` will adapt with these options: the same rate and number of inner steps, the same frozen layers and weight of
+    /// validity; a quarter of the meta-tasks is `cold`, because a search begins before anything of its task is measured. All else has its default.
+    /// Change `cold` with `batch`. Defined in fine_tuning.hpp.
+    [[nodiscard]] static meta_training_options preparing(const fine_tuning_options& adapts);
     /// The authors' script: 20 ways, 1 shot, 1 query.
     static meta_training_options authors() {
         meta_training_options o;
@@ -66,7 +74,8 @@ struct meta_training_options {
     [[nodiscard]] result<void> check() const;
 };
 
-/// Weights in training, Adam's moments and the number of steps done: all that a training needs to go on. A value: copy it to keep it.
+/// Weights in training, Adam's moments and the number of steps done: all that a training needs to go on. A value: copy it to keep it. A state is of one
+/// training: `meta_train` after `pretrain` begins with `training_state(pretrained.net)`, because both count their steps in `steps`.
 struct training_state {
     network<float> net, first, second;
     std::size_t steps = 0;

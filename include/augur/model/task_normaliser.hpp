@@ -62,15 +62,17 @@ public:
         AUGUR_ASSERT(rows.size() % columns_ == 0, "task_normaliser::relate: whole rows");
         if (method_ == normalisation::absolute) return;
         const std::size_t n = known_.size() / columns_;
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            const auto column = std::span(known_).subspan(i % columns_ * n, n);
-            if (method_ == normalisation::relative) {
-                rows[i] -= column.front();
-                continue;
+        for (std::size_t row = 0; row < rows.size(); row += columns_)
+            for (std::size_t c = 0; c < columns_; ++c) {
+                float& x = rows[row + c];
+                const auto column = std::span(known_).subspan(c * n, n);
+                if (method_ == normalisation::relative) {
+                    x -= column.front();
+                    continue;
+                }
+                const auto [from, to] = std::equal_range(column.begin(), column.end(), x);
+                x = (static_cast<float>(from - column.begin()) + 0.5F * static_cast<float>(to - from)) / static_cast<float>(n);
             }
-            const auto [from, to] = std::equal_range(column.begin(), column.end(), rows[i]);
-            rows[i] = (static_cast<float>(from - column.begin()) + 0.5F * static_cast<float>(to - from)) / static_cast<float>(n);
-        }
     }
 
 private:

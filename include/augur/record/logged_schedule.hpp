@@ -20,6 +20,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
+#include <augur/record/measurement.hpp>
 #include <augur/record/record.hpp>
 #include <augur/schedule/concepts.hpp>
 #include <augur/schedule/steps.hpp>
@@ -29,6 +30,14 @@ namespace augur::inline v0 {
 /// Schedule that can be written to a log and rebuilt from it.
 template <class S, class Task>
 concept loggable_schedule = std::same_as<S, step_list> || rebuildable_schedule<S, Task>;
+
+/// A trial of a log: `task` is the `task_identity` of its task, `schedule` its schedule, `outcome` its measurement. `logged_trial` (tune/resume.hpp)
+/// models it.
+template <class T>
+concept measured_trial = schedule<decltype(T::schedule)> && requires(const T& t) {
+    { t.task } -> std::convertible_to<std::string_view>;
+    { t.outcome } -> std::convertible_to<const measurement&>;
+};
 
 namespace detail {
 
@@ -116,6 +125,16 @@ template <schedule S>
         schedule_traits<S>::visit(s, sink);
         return out;
     }
+}
+
+/// Checks that no step is the log form of another schedule type: primitives of such steps are not those of that type's `visit`.
+/// Errors: invalid_argument; Ansor's logs have no kind that begins with a dot.
+[[nodiscard]] inline result<void> check_ansor_steps(const step_list& s) {
+    for (const auto& step : s.steps)
+        if (const auto* const foreign = std::get_if<foreign_step>(&step); foreign != nullptr && foreign->kind.starts_with('.'))
+            return error{errc::invalid_argument, "expected Ansor's steps, got \"" + foreign->kind +
+                                                     "\" of another schedule type: read its log by `read_trials` of that type"};
+    return {};
 }
 
 /// Rebuilds a schedule from its step list: the inverse of `to_logged`.

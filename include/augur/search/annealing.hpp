@@ -18,7 +18,7 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/detail/best_points.hpp>
-#include <augur/search/detail/draw_usable.hpp>
+#include <augur/search/draw_usable.hpp>
 #include <augur/search/detail/score_cache.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/mutate.hpp>
@@ -84,7 +84,7 @@ public:
     /// See `search_strategy`. Errors: those of the scorer.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        detail::take_seen(space, observed_, seen_);
+        take_observed(space, observed_, seen_);
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
@@ -113,10 +113,10 @@ public:
         std::size_t at = 0;
         for (; at < plan.size() && out.size() < chosen; ++at) take(plan[at]);
         for (std::size_t i = 0; i < samples.points.size() && out.size() < n; ++i)
-            if (samples.scores[i] != detail::unusable_score) take(samples.points[i]);
+            if (samples.scores[i] != unusable_score) take(samples.points[i]);
         for (; at < plan.size() && out.size() < n; ++at) take(plan[at]);
         if (out.size() < n)
-            if (auto ok = detail::draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
+            if (auto ok = draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
         seen_ = std::move(seen);
         if (options_.persistent) walkers_ = std::move(walkers.points);
         return out;
@@ -197,7 +197,7 @@ private:
         const float* first = nullptr;
         for (const auto scores : {sampled, walking})
             for (const float& s : scores) {
-                if (s == detail::unusable_score) continue;
+                if (s == unusable_score) continue;
                 if (first != nullptr && s != *first) return false;
                 first = &s;
             }

@@ -43,11 +43,11 @@ public:
         batch.reserve(points.size());
         for (auto& s : schedules)
             if (s) batch.push_back(std::move(*s));
-        std::vector<float> batch_scores(batch.size(), detail::unusable_score);
+        std::vector<float> batch_scores(batch.size(), unusable_score);
         if (auto ok = model_->score(*task_, std::span<const S>(batch), std::span<float>(batch_scores)); !ok) return ok;
         for (std::size_t i = 0, k = 0; i < schedules.size(); ++i) {
-            scores[i] = schedules[i] ? batch_scores[k++] : detail::unusable_score;
-            if (std::isnan(scores[i])) scores[i] = detail::unusable_score;
+            scores[i] = schedules[i] ? batch_scores[k++] : unusable_score;
+            if (std::isnan(scores[i])) scores[i] = unusable_score;
         }
         return {};
     }

@@ -34,11 +34,10 @@ concept point_scorer = requires(F& f, std::span<const decision_vector> points, s
     { f(points, scores) } -> std::same_as<result<void>>;
 };
 
-namespace detail {
 /// The score of a point that must not be proposed as long as there are others.
 inline constexpr float unusable_score = -std::numeric_limits<float>::infinity();
 
-/// Scores every point 0.
+/// Scores every point 0: for a strategy without a cost model, and for tests of a strategy.
 struct constant_scorer {
     result<void> operator()(std::span<const decision_vector>, std::span<float> scores) const {
         std::fill(scores.begin(), scores.end(), 0.0F);
@@ -46,6 +45,7 @@ struct constant_scorer {
     }
 };
 
+namespace detail {
 template <class T>
 concept expects_latency = requires(const T& t, std::span<const std::uint64_t> point) {
     { t.expected_latency(point) } -> std::same_as<double>;
@@ -73,11 +73,11 @@ template <class T>
 /// Errors      of `propose`: those of the scorer, among others. The tuner then asks once more, with a scorer that gives every point 0
 /// Threads     one call at a time
 template <class T, class Space>
-concept search_strategy = requires(T& t, const Space& space, detail::constant_scorer& scorer, std::size_t n, random_engine& rng,
-                                   std::span<const measured_decisions> points) {
-    { t.propose(space, scorer, n, rng) } -> std::same_as<result<std::vector<decision_vector>>>;
-    t.observe(points);
-};
+concept search_strategy =
+    requires(T& t, const Space& space, constant_scorer& scorer, std::size_t n, random_engine& rng, std::span<const measured_decisions> points) {
+        { t.propose(space, scorer, n, rng) } -> std::same_as<result<std::vector<decision_vector>>>;
+        t.observe(points);
+    };
 
 } // namespace augur::inline v0
 

@@ -21,7 +21,7 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/schedule/concepts.hpp>
 #include <augur/search/concepts.hpp>
-#include <augur/search/detail/draw_usable.hpp>
+#include <augur/search/draw_usable.hpp>
 #include <augur/search/detail/score_cache.hpp>
 #include <augur/search/in_turn.hpp>
 #include <augur/search/seen.hpp>
@@ -185,7 +185,7 @@ public:
             }
         }
         if (out.size() < n)
-            if (auto ok = detail::draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
+            if (auto ok = draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
         seen_ = std::move(seen);
         return out;
     }
@@ -243,7 +243,7 @@ private:
         if (auto ok = scorer(std::span<const decision_vector>(points), std::span<float>(scores)); !ok) return ok;
         std::vector<std::size_t> order;
         for (std::size_t i = 0; i < points.size(); ++i)
-            if (scores[i] > detail::unusable_score) order.push_back(i);
+            if (scores[i] > unusable_score) order.push_back(i);
         std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
         for (const std::size_t i : order) {
             if (out.size() == n) break;

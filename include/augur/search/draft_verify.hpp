@@ -20,6 +20,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
+#include <augur/search/seen.hpp>
 #include <augur/space/walk.hpp>
 
 namespace augur::inline v0 {
@@ -35,8 +36,9 @@ struct draft_options {
 /// Lets another strategy search under a cheap scorer, and proposes those of its points that the dear scorer, which `propose` gets, ranks highest.
 ///
 /// What was drafted and not proposed stays in the pool, and is verified again in later proposals, with what the dear scorer has learned since; the draft
-/// scores it once. As long as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses. Points of the pool
-/// that the space does not have any more, because it has changed, are neither scored nor proposed until it has them.
+/// scores it once. As long as the dear scorer ranks nothing (all scores are equal, as of an untrained model), the draft alone chooses. Points that the
+/// dear scorer excludes (-infinity or NaN) are proposed when no others are left, observed points never. Points of the pool that the space does not have
+/// any more, because it has changed, are neither scored nor proposed until it has them.
 ///
 /// ```cpp
 /// augur::bound_scorer<schedule, space, crop_model, task> draft(where, what, crop); // cheap: no measurement, no training
@@ -45,6 +47,7 @@ struct draft_options {
 ///
 /// Cost     of a proposal of n points: one proposal of `drafted` * n points by the strategy, a walk for each point of the pool, `drafted` * n scores of
 ///          the draft and `pool` + `drafted` * n of the dear scorer at most; after an error also those of what had been drafted
+/// Memory   each drafted point that was not proposed, also those that the pool has no place for; a hash of each observed one
 /// Threads  one thread per object. Equal proposals for any number of threads if the strategy and the scorers keep to that
 template <class Strategy, point_scorer Draft>
 class draft_then_verify {
@@ -61,14 +64,17 @@ public:
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& verifier, std::size_t n, random_engine& rng) {
         std::vector<decision_vector> out;
         if (n == 0) return out;
+        take_observed(space, observed_, seen_);
         auto drafted = strategy_.propose(space, *draft_, n * options_.drafted, rng);
         if (!drafted) return drafted.error();
         const std::size_t legal = gather(space, *std::move(drafted), n);
         if (auto ok = score_new(legal); !ok) return ok.error();
-        const std::span<const float> cheap(cheap_.data(), legal);
+        std::vector<float> cheap(cheap_.begin(), cheap_.begin() + static_cast<std::ptrdiff_t>(legal));
         std::vector<float> dear(legal);
         if (auto ok = verifier(std::span<const decision_vector>(pool_.data(), legal), std::span<float>(dear)); !ok) return ok.error();
-        std::replace_if(dear.begin(), dear.end(), is_nan, detail::unusable_score);
+        std::replace_if(dear.begin(), dear.end(), is_nan, unusable_score);
+        for (std::size_t i = 0; i < legal; ++i)
+            if (dear[i] == unusable_score) cheap[i] = unusable_score;
         const bool ranks = std::any_of(dear.begin(), dear.end(), [&](float s) { return s != dear.front(); });
         const auto by_cheap = order_of(cheap), by_dear = ranks ? order_of(dear) : by_cheap;
 
@@ -103,7 +109,10 @@ public:
         return out;
     }
 
-    void observe(std::span<const measured_decisions> points) { strategy_.observe(points); }
+    void observe(std::span<const measured_decisions> points) {
+        for (const measured_decisions& p : points) observed_.push_back(p.decisions);
+        strategy_.observe(points);
+    }
 
     /// What the strategy expects of a point, see `search_strategy`.
     [[nodiscard]] double expected_latency(std::span<const std::uint64_t> point) const { return detail::expected_latency_of(strategy_, point); }
@@ -117,9 +126,11 @@ private:
     Strategy strategy_;
     Draft* draft_;
     draft_options options_;
-    std::vector<decision_vector> pool_;  ///< drafted and not proposed, the best by the last verification first
-    std::vector<float> cheap_;           ///< the draft's scores of the pool
-    std::vector<decision_vector> spare_; ///< what the pool had no place for
+    std::vector<decision_vector> pool_;     ///< drafted and not proposed, the best by the last verification first
+    std::vector<float> cheap_;              ///< the draft's scores of the pool
+    std::vector<decision_vector> spare_;    ///< what the pool had no place for
+    seen_points seen_;                      ///< observed, so not proposed
+    std::vector<decision_vector> observed_; ///< since the last proposal, or of another space
 
     /// Puts into the pool what was drafted, and spare points while it has fewer than `n` points of the space. Returns how many points of the space it has:
     /// these come first, those that the space does not have are behind them.
@@ -129,14 +140,16 @@ private:
         std::vector<float> scores;
         for (std::size_t i = 0; i < pool_.size(); ++i) {
             const bool here = static_cast<bool>(trace_path(space, pool_[i]));
+            if (here && observed(space, pool_[i])) continue;
             (here ? points : absent).push_back(std::move(pool_[i]));
             if (here) scores.push_back(cheap_[i]);
         }
-        std::move(drafted.begin(), drafted.end(), std::back_inserter(points));
+        for (decision_vector& point : drafted)
+            if (!observed(space, point)) points.push_back(std::move(point));
         std::vector<decision_vector> more; // the last spare points that the space has; it is nearly used up
         for (auto at = spare_.end(); at != spare_.begin() && points.size() + more.size() < n;) {
             --at;
-            if (!trace_path(space, *at)) continue;
+            if (!trace_path(space, *at) || observed(space, *at)) continue;
             more.push_back(std::move(*at));
             at = spare_.erase(at);
         }
@@ -147,6 +160,11 @@ private:
         pool_ = std::move(points);
         cheap_ = std::move(scores);
         return legal;
+    }
+
+    template <class Space>
+    [[nodiscard]] bool observed(const Space& space, const decision_vector& point) const {
+        return seen_.contains(fingerprint_decisions(space, point));
     }
 
     /// Scores those of the first `legal` points of the pool that the draft has not seen.
@@ -160,7 +178,7 @@ private:
         }
         std::vector<float> scores(points.size());
         if (auto ok = (*draft_)(std::span<const decision_vector>(points), std::span<float>(scores)); !ok) return ok;
-        for (std::size_t i = 0; i < fresh.size(); ++i) cheap_[fresh[i]] = std::isnan(scores[i]) ? detail::unusable_score : scores[i];
+        for (std::size_t i = 0; i < fresh.size(); ++i) cheap_[fresh[i]] = std::isnan(scores[i]) ? unusable_score : scores[i];
         return {};
     }
 

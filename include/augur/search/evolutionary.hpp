@@ -20,7 +20,7 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/search/detail/best_points.hpp>
-#include <augur/search/detail/draw_usable.hpp>
+#include <augur/search/draw_usable.hpp>
 #include <augur/search/detail/score_cache.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/describe.hpp>
@@ -69,16 +69,19 @@ struct evolutionary_options {
 template <bulk_executor E = serial_executor>
 class evolutionary {
 public:
-    explicit evolutionary(evolutionary_options options = {}) : options_(options), min_population_(options.min_population) {}
-    /// pre: `executor` outlives the strategy
-    evolutionary(evolutionary_options options, E& executor) : options_(options), executor_(executor), min_population_(options.min_population) {}
+    /// pre: options.population >= 1
+    explicit evolutionary(evolutionary_options options = {}) : options_(options), min_population_(options.min_population) { check(); }
+    /// pre: as above; `executor` outlives the strategy
+    evolutionary(evolutionary_options options, E& executor) : options_(options), executor_(executor), min_population_(options.min_population) {
+        check();
+    }
 
     [[nodiscard]] const evolutionary_options& options() const noexcept { return options_; }
 
     /// See `search_strategy`. Errors: those of the scorer.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F& scorer, std::size_t n, random_engine& rng) {
-        detail::take_seen(space, new_, seen_);
+        take_observed(space, new_, seen_);
         std::vector<decision_vector> out;
         if (n == 0) return out;
 
@@ -118,7 +121,7 @@ public:
         for (std::size_t i = 0; i < sampled && out.size() < n; ++i) take(samples[order[i]]);
         for (; at < kept.size() && out.size() < n; ++at) take(kept[at]);
         if (out.size() < n)
-            if (auto ok = detail::draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
+            if (auto ok = draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
         seen_ = std::move(seen);
         return out;
     }
@@ -132,6 +135,8 @@ public:
     }
 
 private:
+    void check() const { AUGUR_ASSERT(options_.population >= 1, "evolutionary: options"); }
+
     template <class Space>
     [[nodiscard]] decision_path cross(const Space& space, decision_path_view a, decision_path_view b, random_engine& rng) const {
         if constexpr (described_space<Space>)
@@ -181,7 +186,7 @@ private:
             if (auto ok = score(space, scorer, drawn); !ok) return ok;
             const std::size_t old_size = out.points.size();
             for (std::size_t i = 0; i < drawn.points.size(); ++i)
-                if (drawn.scores[i] != detail::unusable_score && drawn_before.insert(drawn.fingerprints[i])) out.append(drawn, i);
+                if (drawn.scores[i] != unusable_score && drawn_before.insert(drawn.fingerprints[i])) out.append(drawn, i);
             if (out.points.size() > old_size) {
                 fruitless = 0;
             } else if (++fruitless >= options_.fruitless_batches) { // permanently, as in Ansor: later proposals in a small space save these batches
@@ -205,16 +210,21 @@ private:
             return x < y || (x == y && a < b);
         });
         const double max_count = options_.measured_ratio * static_cast<double>(options_.population);
-        if (!(max_count >= static_cast<double>(order.size()))) order.resize(max_count > 0 ? static_cast<std::size_t>(max_count) : 0);
         population known;
         const auto add = [&](const decision_vector& point) {
             auto path = trace_path(space, point);
-            if (!path) return; // a point of another space
+            if (!path) return false; // a point of another space
             known.points.push_back(std::move(path->values));
             known.decisions.push_back(std::move(path->decisions));
+            return true;
         };
         for (const auto& point : given_) add(point);
-        for (const std::size_t i : order) add(observed_[i].decisions);
+        seen_points added; // a point may have been measured twice
+        double count = 0;
+        for (std::size_t i = 0; i < order.size() && count + 1 <= max_count; ++i) {
+            const decision_vector& point = observed_[order[i]].decisions;
+            if (!added.contains(hash_decisions(point)) && add(point)) added.insert(hash_decisions(point)), ++count;
+        }
         known.fingerprints.resize(known.points.size());
         known.scores.resize(known.points.size());
         if (auto ok = score(space, scorer, known); !ok) return ok;
@@ -236,7 +246,7 @@ private:
                 std::size_t end = i;
                 while (end < n && scores[order[end]] == scores[order[i]]) ++end;
                 const double share = static_cast<double>(i + end) / static_cast<double>(2 * n); // mean rank of the tie
-                for (; i < end; ++i) sums[order[i]] = scores[order[i]] == detail::unusable_score ? 0.0 : std::pow(share, options_.pressure);
+                for (; i < end; ++i) sums[order[i]] = scores[order[i]] == unusable_score ? 0.0 : std::pow(share, options_.pressure);
             }
         }
         std::partial_sum(sums.begin(), sums.end(), sums.begin());

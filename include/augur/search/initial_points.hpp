@@ -21,7 +21,7 @@
 namespace augur::inline v0 {
 
 /// Proposes given points first, then those of another strategy. By default that strategy does not observe the given points, so that it does not search
-/// around them alone; with `told` it observes them. Given points that the space does not have, because it has changed, wait until it has them, and so do
+/// around them alone; with `observed` it observes them. Given points that the space does not have, because it has changed, wait until it has them, and so do
 /// points that an error kept back.
 ///
 /// Cost  of a proposal: that of the strategy, and a walk for each given point that was not proposed yet
@@ -29,9 +29,9 @@ template <class Strategy>
 class initial_points {
 public:
     /// @param points  of the space that is searched, distinct; the first is proposed first
-    /// @param told    the strategy observes them, too
-    initial_points(Strategy strategy, std::vector<decision_vector> points, bool told = false)
-        : strategy_(std::move(strategy)), points_(std::move(points)), left_(points_), told_(told) {}
+    /// @param observed  the strategy observes them, too
+    initial_points(Strategy strategy, std::vector<decision_vector> points, bool observed = false)
+        : strategy_(std::move(strategy)), points_(std::move(points)), left_(points_), observed_(observed) {}
 
     /// See `search_strategy`. Errors: those of the strategy.
     template <class Space, point_scorer F>
@@ -57,7 +57,7 @@ public:
     }
 
     void observe(std::span<const measured_decisions> points) {
-        if (told_) return strategy_.observe(points);
+        if (observed_) return strategy_.observe(points);
         std::vector<measured_decisions> others;
         for (const auto& p : points)
             if (std::find(points_.begin(), points_.end(), p.decisions) == points_.end()) others.push_back(p);
@@ -72,7 +72,7 @@ private:
     std::vector<decision_vector> points_; ///< all that were given
     std::vector<decision_vector> left_;   ///< of these, what was not proposed yet
     std::vector<decision_vector> held_;   ///< of the strategy, kept back by an error
-    bool told_;
+    bool observed_;
 };
 
 } // namespace augur::inline v0

@@ -22,7 +22,7 @@ public:
     /// See `search_strategy`. No errors.
     template <decision_tree Space, point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const Space& space, F&, std::size_t n, random_engine& rng) {
-        detail::take_seen(space, observed_, seen_);
+        take_observed(space, observed_, seen_);
         std::vector<decision_vector> out;
         draw_unseen(space, seen_, n, rng, out);
         return out;

@@ -67,11 +67,10 @@ void draw_unseen(const P& space, seen_points& seen, std::size_t n, random_engine
     }
 }
 
-namespace detail {
-
-/// Adds the points that the space has to `seen`. The others, of a space that has changed, stay in `points` until it has them.
+/// Adds the observed points that the space has to `seen`, so that they are not proposed. The others, for example records of another version of the
+/// space, stay in `points` until it has them. Call it at the beginning of `propose`.
 template <decision_tree P>
-void take_seen(const P& space, std::vector<decision_vector>& points, seen_points& seen) {
+void take_observed(const P& space, std::vector<decision_vector>& points, seen_points& seen) {
     std::vector<decision_vector> waiting;
     for (decision_vector& d : points) {
         if (trace_path(space, d)) seen.insert(fingerprint_decisions(space, d));
@@ -79,8 +78,6 @@ void take_seen(const P& space, std::vector<decision_vector>& points, seen_points
     }
     points = std::move(waiting);
 }
-
-} // namespace detail
 
 } // namespace augur::inline v0
 

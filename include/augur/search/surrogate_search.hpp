@@ -18,6 +18,7 @@
 #include <augur/core/error.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/search/concepts.hpp>
+#include <augur/search/draw_usable.hpp>
 #include <augur/search/seen.hpp>
 #include <augur/space/walk.hpp>
 
@@ -83,9 +84,12 @@ public:
         std::sort(found.begin(), found.end(),
                   [](const scored& a, const scored& b) { return a.score != b.score ? a.score > b.score : a.place < b.place; });
         std::vector<decision_vector> out;
+        seen_points seen = seen_; // after an error nothing has been proposed
         for (auto& f : found)
-            if (out.size() < n && seen_.insert(f.fingerprint)) out.push_back(std::move(f.point));
-        if (out.size() < n) draw_unseen(space, seen_, n - out.size(), rng, out); // the strategy does not know what was proposed and not yet measured
+            if (out.size() < n && std::isfinite(f.score) && seen.insert(f.fingerprint)) out.push_back(std::move(f.point));
+        if (out.size() < n) // the strategy does not know what was proposed and not yet measured
+            if (auto ok = draw_usable(space, scorer, seen, n - out.size(), rng, out); !ok) return ok.error();
+        seen_ = std::move(seen);
         return out;
     }
 

@@ -145,8 +145,9 @@ private:
         std::vector<double> history; ///< best latency after each round
     };
 
+    /// Does every task have a success, or has ended without one?
     [[nodiscard]] bool all_measured() const {
-        return std::all_of(state_.begin(), state_.end(), [](const progress& s) { return std::isfinite(s.best); });
+        return std::all_of(state_.begin(), state_.end(), [](const progress& s) { return s.dead || std::isfinite(s.best); });
     }
 
     /// The objective if the best latency of task `changed` were smaller by `reduction` seconds.

@@ -17,7 +17,9 @@
 
 namespace augur::inline v0 {
 
-/// The kind of a decision. Mutation weights are per kind.
+/// The kind of a decision. Mutation weights are per kind: with the default, `mutation_weights::cpu()`, `evolutionary` never mutates `sketch` and
+/// `vectorize`, and mutates `parallel` rarely (0.01, against 0.9 of `tile_size` and 0.1 of `other`). If unsure, use `other`, or set
+/// `evolutionary_options::weights`.
 enum class decision_kind : std::uint8_t { sketch, tile_size, compute_location, parallel, unroll, vectorize, other };
 
 /// The number of decision kinds.
@@ -44,7 +46,9 @@ using decision_vector = std::vector<std::uint64_t>;
 ///
 /// Syntax      `space.next(prefix) -> std::optional<decision>`: the decision after `prefix`; nullopt if the prefix is complete
 /// Semantics   the number of decisions and their options may depend on the prefix; every legal prefix has a legal completion. A walk of the library that
-///             meets a decision without options all the same ends there; its incomplete point is told by `trace_path`, and `realise` must refuse it
+///             meets a decision without options all the same ends there; `trace_path` reports its incomplete point, and `realise` must refuse it. A
+///             space may change between two calls of a strategy (points of before may then be illegal, and are kept until they are legal again), never
+///             during a call; a `tuner` keeps its spaces const
 /// Cost        `next` is linear in the prefix or better
 /// Threads     concurrent const calls are allowed
 ///
@@ -66,8 +70,8 @@ concept decision_tree = requires(const P& p, std::span<const std::uint64_t> pref
 /// Semantics   equal vectors give equal schedules
 /// Threads     concurrent const calls are allowed
 ///
-/// Optional: `space.decide(s) -> result<decision_vector>`, the inverse of `realise`. With it, a resumed tuning run passes the points of its log to
-/// the search strategies.
+/// Optional: `space.decide(s) -> result<decision_vector>`, the inverse of `realise`. With it, schedules of a log become points: for the strategies of a
+/// resumed tuning run, for transfer between kernels and for the sentences of a language model.
 template <class P, class S>
 concept decision_space = decision_tree<P> && schedule<S> && requires(const P& p, std::span<const std::uint64_t> decisions) {
     { p.realise(decisions) } -> std::same_as<result<S>>;

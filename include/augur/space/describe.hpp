@@ -45,7 +45,7 @@ struct decision_scale {
 /// Semantics   every sequence of choices ends at a value, every value is reached by exactly one sequence; the words of the choices are those of
 ///             `words(value)`, and no choice's words are the beginning of another's
 template <class W>
-concept word_speller = requires(W& w, const W& c, std::uint64_t choice, recording_sink& sink) {
+concept word_speller = requires(W& w, const W& c, std::uint64_t choice, detail::null_sink& sink) {
     { c.choices() } -> std::same_as<std::uint64_t>;
     c.word(choice, sink);
     w.choose(choice);
@@ -60,13 +60,13 @@ concept word_speller = requires(W& w, const W& c, std::uint64_t choice, recordin
 ///             `words(v, sink)`   the words of value v, as numbers and names
 ///             `nearest(words)`   -> std::optional<std::uint64_t>: the value nearest to the given words; nullopt: no value is near to them
 ///             `speller()`        optional: a `word_speller`; without it a value is spelled as one word
-///             The sink is any `schedule_sink`; given words are a span of `schedule_item`.
+///             The sink is any `schedule_sink`, so these members are templates; given words are a span of `schedule_item`.
 /// Semantics   decisions with equal names have the same role in every shape and in every kernel of a class. `words` of different values differ, and
 ///             `nearest(words(v)) == v`
 /// Cost        no allocation
 template <class C>
 concept describing_cursor =
-    detail::walk_cursor<C> && requires(const C& c, std::uint64_t value, recording_sink& sink, std::span<const schedule_item> words) {
+    detail::walk_cursor<C> && requires(const C& c, std::uint64_t value, detail::null_sink& sink, std::span<const schedule_item> words) {
         c.describe(sink);
         { c.scale() } -> std::same_as<decision_scale>;
         c.words(value, sink);

@@ -184,7 +184,7 @@ inline void check_costs(const machine& m, machine_checker& c) {
     double latency = 4;
     for (std::size_t i = 0; i < m.caches.size(); ++i) {
         auto& k = m.caches[i];
-        const std::int64_t lines = k.bytes / k.line_bytes;
+        const std::int64_t lines = k.line_bytes > 0 ? k.bytes / k.line_bytes : 0; // check_machine refuses such a level
         for (const std::int64_t ways : {8, 16, 12, 11, 10, 4, 2, 1})
             if (k.ways == 0 && lines % ways == 0) k.ways = ways;
         fill(k.latency, latency);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,15 @@
 namespace augur::inline v0 {
 
 inline constexpr std::int64_t machine_file_version = 1;
+
+/// What a machine file must have.
+enum class machine_file_form : std::uint8_t {
+    whole, ///< every member that a prediction needs, and where its numbers are from
+    /// The members that no default can replace: `architecture`, `processors`, `vector_bytes`; of each cache `level`, `bytes`, `line_bytes` and
+    /// `sharers`; of units and costs all. `complete_machine` fills what else a prediction needs; of that, 0 or an empty list counts as absent. A
+    /// core, cache or memory with a number from there is `default`, whatever its `from` says.
+    partial,
+};
 
 namespace detail {
 
@@ -38,7 +48,7 @@ inline constexpr std::array<std::string_view, 7> cost_members{"op", "type", "lan
 /// Reads a size in bytes or a count, at most 2^60. check_machine has tighter limits for some fields.
 inline bool read_size(json_reader& in, std::int64_t& out) { return read_integer(in, out, 0, std::int64_t{1} << 60U); }
 
-inline void read_core(json_reader& in, core_front& core) {
+inline void read_core(json_reader& in, machine_file_form form, core_front& core) {
     json_members members(in, core_members);
     for (std::size_t i = 0; members.next(i);) {
         switch (i) {
@@ -60,10 +70,10 @@ inline void read_core(json_reader& in, core_front& core) {
         default: read_name(in, provenance_names, core.from, "provenance"); break;
         }
     }
-    members.need(0b11001111);
+    if (form == machine_file_form::whole) members.need(0b11001111);
 }
 
-inline void read_cache(json_reader& in, cache_level& c) {
+inline void read_cache(json_reader& in, machine_file_form form, cache_level& c) {
     json_members members(in, cache_members);
     for (std::size_t i = 0; members.next(i);) {
         switch (i) {
@@ -78,10 +88,10 @@ inline void read_cache(json_reader& in, cache_level& c) {
         default: read_name(in, provenance_names, c.from, "provenance"); break;
         }
     }
-    members.need(0b100111111);
+    members.need(form == machine_file_form::whole ? 0b100111111 : 0b1111);
 }
 
-inline void read_memory(json_reader& in, main_memory& m) {
+inline void read_memory(json_reader& in, machine_file_form form, main_memory& m) {
     json_members members(in, memory_members);
     for (std::size_t i = 0; members.next(i);) {
         switch (i) {
@@ -92,7 +102,7 @@ inline void read_memory(json_reader& in, main_memory& m) {
         default: read_name(in, provenance_names, m.from, "provenance"); break;
         }
     }
-    members.need(0b10010);
+    if (form == machine_file_form::whole) members.need(0b10010);
 }
 
 inline void read_unit(json_reader& in, execution_unit& u) {
@@ -136,12 +146,25 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
     }
 }
 
+/// `complete_machine`, where a core, cache or memory with a number from there is `default`.
+inline machine completed(const machine& m) {
+    auto out = complete_machine(m);
+    const auto mark = [](auto& part, const auto& given) {
+        if (part != given) part.from = provenance::defaulted;
+    };
+    mark(out.core, m.core);
+    mark(out.memory, m.memory);
+    for (std::size_t i = 0; i < m.caches.size(); ++i) mark(out.caches[i], m.caches[i]);
+    return out;
+}
+
 } // namespace detail
 
 /// Parses the text of a machine file strictly: an unknown, missing or duplicate field, or a value that check_machine rejects, is an error that names
-/// the field.
+/// the field; a value of another type is an error as well.
+/// @param form  what may be missing; `partial` fills it with textbook values
 /// @note errors: parse, version_mismatch, invalid_argument, limit
-[[nodiscard]] inline result<machine> machine_from_json(std::string_view text) {
+[[nodiscard]] inline result<machine> machine_from_json(std::string_view text, machine_file_form form = machine_file_form::whole) {
     json_reader in(text, {std::size_t{4} << 20U, 4096, 8});
     machine m;
     detail::json_members members(in, detail::machine_members);
@@ -158,9 +181,9 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
             case 5: detail::read_integer(in, m.processors, 0, 1 << 20); break;
             case 6: detail::read_size(in, m.vector_bytes); break;
             case 7: in.read(m.clock_hz); break;
-            case 8: detail::read_core(in, m.core); break;
-            case 9: detail::read_objects(in, m.caches, [&](cache_level& c) { detail::read_cache(in, c); }); break;
-            case 10: detail::read_memory(in, m.memory); break;
+            case 8: detail::read_core(in, form, m.core); break;
+            case 9: detail::read_objects(in, m.caches, [&](cache_level& c) { detail::read_cache(in, form, c); }); break;
+            case 10: detail::read_memory(in, form, m.memory); break;
             case 11: detail::read_objects(in, m.units, [&](execution_unit& u) { detail::read_unit(in, u); }); break;
             case 12: detail::read_objects(in, m.costs, [&](instruction_cost& c) { detail::read_cost(in, m.units, c); }); break;
             case 13: in.read(m.vendor); break;
@@ -168,9 +191,10 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
             default: in.read(m.model); break;
             }
         }
-        members.need(0b0011111101111);
+        members.need(form == machine_file_form::whole ? 0b0011111101111 : 0b1101011);
     }
     if (!in.finish()) return error{in.error().code, "machine file: " + in.error().detail};
+    if (form == machine_file_form::partial) m = detail::completed(m);
     if (auto fits = check_machine(m); !fits) return fits.error();
     return m;
 }
@@ -249,10 +273,10 @@ void read_objects(json_reader& in, std::vector<T>& out, Read read) {
 
 /// Reads a machine file of at most 4 MiB.
 /// @note errors: io (no regular file, ...), limit, and those of machine_from_json, each with the path in front
-[[nodiscard]] inline result<machine> read_machine(const std::string& path) {
+[[nodiscard]] inline result<machine> read_machine(const std::string& path, machine_file_form form = machine_file_form::whole) {
     const auto text = read_whole_file(path, std::size_t{4} << 20U);
     if (!text) return text.error();
-    auto m = machine_from_json(*text);
+    auto m = machine_from_json(*text, form);
     if (!m) return error{m.error().code, path + ": " + m.error().detail};
     return m;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -67,7 +68,7 @@ struct generative_search_options {
 /// ```
 ///
 /// All points are legal and none comes twice, nor one that was observed. After the model has learned, generation begins anew with the points so far left
-/// out. Observed points that the space does not have, because it has changed, wait until it has them.
+/// out. Observed points that the space does not have, because it has changed, wait until it has them, and so do points that an error kept back.
 ///
 /// Cost     of a proposal: the model for each choice of each point, at most; a fine-tuning where one is due
 /// Threads  one thread for all searches of a model; model and space must outlive them
@@ -85,20 +86,14 @@ public:
     /// pre: the space is that of the search
     template <point_scorer F>
     [[nodiscard]] result<std::vector<decision_vector>> propose(const P&, F&, std::size_t n, random_engine& rng) {
-        std::vector<decision_vector> out;
-        if (n == 0) return out;
-        if (auto ready = refresh(); !ready) return ready.error();
-        if (greedy_) {
-            if (auto written = write(1, false, rng(), out); !written) return written.error();
-            greedy_ = false;
-        }
-        const auto drawn = static_cast<std::size_t>(std::lround(options_.explored * static_cast<double>(n - out.size())));
-        if (auto written = write(n - out.size() - drawn, true, rng(), out); !written) return written.error();
-        draw(n, 16 * drawn, rng, out);
+        std::vector<decision_vector> out, waiting;
+        for (auto& point : held_) (out.size() < n && trace_path(*space_, point) ? out : waiting).push_back(std::move(point));
+        held_ = std::move(waiting);
         if (out.size() == n) return out;
-        if (auto told = exclude_others(); !told) return told.error(); // what drawing did not find of a small space
-        if (auto written = write(n - out.size(), true, rng(), out); !written) return written.error();
-        draw(n, 256 * (n - out.size()), rng, out);
+        if (auto filled = fill(n, rng, out); !filled) {
+            held_.insert(held_.begin(), std::make_move_iterator(out.begin()), std::make_move_iterator(out.end()));
+            return filled.error();
+        }
         return out;
     }
 
@@ -106,6 +101,7 @@ public:
         for (const auto& p : points) {
             language_->observe(prompt_, *space_, p.decisions, p.latency);
             if (seen_.insert(p.decisions).second) others_.push_back(p.decisions);
+            else std::erase(held_, p.decisions);
         }
     }
 
@@ -124,6 +120,24 @@ private:
     std::optional<generator<model_type, P>> generator_;
     std::set<decision_vector> seen_;      ///< proposed or observed
     std::vector<decision_vector> others_; ///< drawn or observed, not yet known to the generator
+    std::vector<decision_vector> held_;   ///< kept back by an error
+
+    /// Appends points until there are `n`, fewer if the space has no more.
+    result<void> fill(std::size_t n, random_engine& rng, std::vector<decision_vector>& out) {
+        if (auto ready = refresh(); !ready) return ready;
+        if (greedy_) {
+            if (auto written = write(1, false, rng(), out); !written) return written;
+            greedy_ = false;
+        }
+        const auto drawn = static_cast<std::size_t>(std::lround(options_.explored * static_cast<double>(n - out.size())));
+        if (auto written = write(n - out.size() - drawn, true, rng(), out); !written) return written;
+        draw(n, 16 * drawn, rng, out);
+        if (out.size() == n) return {};
+        if (auto told = exclude_others(); !told) return told; // what drawing did not find of a small space
+        if (auto written = write(n - out.size(), true, rng(), out); !written) return written;
+        draw(n, 256 * (n - out.size()), rng, out);
+        return {};
+    }
 
     /// Appends `count` points, fewer if the space has no more.
     result<void> write(std::size_t count, bool sample, std::uint64_t seed, std::vector<decision_vector>& out) {
@@ -152,15 +166,13 @@ private:
 
     result<void> exclude_others() {
         std::vector<decision_vector> waiting;
+        result<void> outcome;
         for (auto& point : others_) {
-            if (!trace_path(*space_, point)) {
-                waiting.push_back(std::move(point));
-                continue;
-            }
-            if (auto out = generator_->exclude(point); !out) return out;
+            const bool told = outcome && trace_path(*space_, point) && (outcome = generator_->exclude(point));
+            if (!told) waiting.push_back(std::move(point));
         }
         others_ = std::move(waiting);
-        return {};
+        return outcome;
     }
 
     /// Makes a generator of the model as it is now, and tells it what is not to come again.

@@ -275,10 +275,12 @@ inline bool is_phase_mark(std::string_view kind) { return kind == "PPT" || kind 
     bool more = in.begin_array() && in.next_element() && in.raw(raw) && in.next_element() && in.begin_array() && in.next_element() &&
                 in.begin_array() && in.next_element() && in.begin_array();
     front = std::string(raw);
-    while (more && in.next_element() && in.raw(raw)) {
+    for (bool open = true; more && in.next_element() && in.raw(raw);) {
         instructions.emplace_back(raw);
         const auto of = detail::scalars_of(raw);
-        if (of && of->size() == 4 && (*of)[0] == "Annotate" && (*of)[3] == "meta_schedule.parallel") parallel.push_back(instructions.size() - 1);
+        if (of && !of->empty() && (*of)[0] == "EnterPostproc") open = false; // a sentence does not say what stands behind it
+        if (open && of && of->size() == 4 && (*of)[0] == "Annotate" && (*of)[3] == "meta_schedule.parallel")
+            parallel.push_back(instructions.size() - 1);
     }
     more = in.next_element() && in.begin_array();
     std::string decisions;

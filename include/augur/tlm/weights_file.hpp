@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/core/hash.hpp>
 #include <augur/core/json.hpp>
 #include <augur/core/json_writer.hpp>
 #include <augur/core/printable.hpp>
@@ -50,12 +51,11 @@ struct language_model {
     return text;
 }
 
-/// Reads a `config.json`; other members are passed over. Without `augur_sentences` the sentences are full.
-/// Errors: parse, version_mismatch (no GPT-2, another activation or epsilon, word embeddings that are not tied, another scale of the attention), those of
-/// `gpt2_config::check`
+/// Reads a `config.json`; other members are passed over. Without `augur_sentences` the sentences are full; a hidden width that is missing is four widths.
+/// Errors: parse, version_mismatch (no GPT-2, another activation or epsilon, word embeddings that are not tied, another scale of the attention),
+/// invalid_argument (another size is missing), those of `gpt2_config::check`
 [[nodiscard]] inline result<std::pair<gpt2_config, sentence_form>> read_config_json(std::string_view text) {
-    gpt2_config c;
-    c.hidden = 0;
+    gpt2_config c{0, 0, 0, 0, 0, 0};
     auto form = sentence_form::full;
     std::string type, activation = "gelu_new", sentences;
     double epsilon = 1e-5;
@@ -91,15 +91,28 @@ struct language_model {
     if (!tied || !scaled || by_layer) return other("expected tied word embeddings and attention that is scaled by the width of a head alone");
     if (sentences == "compact") form = sentence_form::compact;
     else if (!sentences.empty() && sentences != "full") return other("expected full or compact sentences, '" + printable(sentences) + "' came");
+    const std::pair<const char*, nn::index> sizes[] = {
+        {"vocab_size", c.words}, {"n_positions", c.context}, {"n_layer", c.layers}, {"n_embd", c.width}, {"n_head", c.heads}};
+    for (const auto& [name, n] : sizes)
+        if (n == 0) return error{errc::invalid_argument, std::string("config: ") + name + " is missing, or 0"};
     if (c.hidden == 0 && c.width > 0 && c.width < (nn::index{1} << 24U)) c.hidden = 4 * c.width;
     if (auto fits = c.check(); !fits) return fits.error();
     return std::pair(c, form);
 }
 
+namespace detail {
+inline constexpr std::string_view tokenizer_key = "augur_tokenizer"; ///< in the metadata of a weights file
+
+[[nodiscard]] inline std::string tokenizer_hash(const vocabulary& words) { return std::to_string(fnv1a64(words.to_json())); }
+} // namespace detail
+
 /// The bytes of a weights file with the names of Hugging Face's GPT2LMHeadModel.
-[[nodiscard]] inline std::string to_safetensors(const gpt2<float>& net) {
+///
+/// @param words  whose tokens the model knows: their hash becomes an entry of the metadata, which `load` compares; nullptr: no entry
+[[nodiscard]] inline std::string to_safetensors(const gpt2<float>& net, const vocabulary* words = nullptr) {
     nn::safetensors_writer out;
     out.metadata("format", "pt");
+    if (words != nullptr) out.metadata(detail::tokenizer_key, detail::tokenizer_hash(*words));
     gpt2<float>::visit(
         [&](const std::string& name, const auto& p) {
             const auto rows = static_cast<std::uint64_t>(p.rows()), cols = static_cast<std::uint64_t>(p.cols());
@@ -151,7 +164,8 @@ struct language_model {
     return net;
 }
 
-/// Writes the three files; each is replaced atomically, the weights last.
+/// Writes the three files; each is replaced atomically, the weights last. The weights have a hash of the tokenizer, so that `load` refuses the weights of
+/// another save beside it.
 /// Errors: io, not_found (the folder); invalid_argument: a parameter is not finite
 [[nodiscard]] inline result<void> save(const language_model& m, const std::string& folder) {
     std::string bad;
@@ -161,15 +175,17 @@ struct language_model {
         },
         m.net);
     if (!bad.empty()) return error{errc::invalid_argument, folder + ": expected finite parameters, '" + bad + "' has a NaN or an infinity"};
-    const std::pair<const char*, std::string> files[] = {
-        {"/tokenizer.json", m.words.to_json()}, {"/config.json", config_json(m.net.config(), m.form)}, {"/model.safetensors", to_safetensors(m.net)}};
+    const std::pair<const char*, std::string> files[] = {{"/tokenizer.json", m.words.to_json()},
+                                                         {"/config.json", config_json(m.net.config(), m.form)},
+                                                         {"/model.safetensors", to_safetensors(m.net, &m.words)}};
     for (const auto& [name, text] : files)
         if (auto written = replace_file(folder + name, text); !written) return written;
     return {};
 }
 
 /// Reads the three files.
-/// Errors: those of the files, each with its path; shape_mismatch: more tokens than the model has
+/// Errors: those of the files, each with its path; shape_mismatch: more tokens than the model has; version_mismatch: the weights have a hash of another
+/// tokenizer
 [[nodiscard]] inline result<language_model> load(const std::string& folder, const nn::safetensors_limits& limits = {}) {
     const auto in_file = [&](const char* name, const error& e) { return error{e.code, folder + name + ": " + e.detail}; };
     constexpr std::size_t most = std::size_t{1} << 28U;
@@ -188,6 +204,10 @@ struct language_model {
     if (!bytes) return bytes.error();
     auto net = gpt2_from_safetensors(*bytes, config->first, limits);
     if (!net) return in_file("/model.safetensors", net.error());
+    const auto header = nn::parse_safetensors(*bytes, limits);
+    if (!header) return in_file("/model.safetensors", header.error());
+    if (const auto* hash = header->find_metadata(detail::tokenizer_key); hash != nullptr && *hash != detail::tokenizer_hash(*words))
+        return error{errc::version_mismatch, folder + ": the weights were saved with another tokenizer"};
     return language_model{*std::move(net), *std::move(words), config->second};
 }
 

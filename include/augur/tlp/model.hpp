@@ -70,7 +70,8 @@ struct config {
     /// `kept` if a score depends on the order of the rows (LSTM), else `free`.
     [[nodiscard]] row_order order() const { return backbone == tlp::backbone::lstm ? row_order::kept : row_order::free; }
     [[nodiscard]] nn::index width() const { return encoder.empty() ? 0 : encoder.back(); }
-    /// Validates: widths of 1 to 16384, at most 16 layers per stack, heads that divide D, 1 to 64 outputs. Errors: shape_mismatch.
+    /// Validates: widths of 1 to 16384, at most 16 layers per stack, 1 to 64 outputs; with attention also its layers and heads that divide D.
+    /// Errors: shape_mismatch.
     [[nodiscard]] result<void> check() const;
 
     friend bool operator==(const tlp::config&, const tlp::config&) = default;

@@ -59,7 +59,7 @@ template <schedule S>
 /// Model, training and retraining schedule of `online_model`.
 struct online_options {
     tlp::schema schema = tlp::schema::ansor();         ///< for Ansor's steps; `schema::learn` builds a schema for another language
-    tlp::config config = tlp::config::small(0);        ///< `columns` is taken from the schema
+    tlp::config config = tlp::config::small(0);        ///< with one output; `columns` is taken from the schema
     training_options fit = training_options::online(); ///< its seed draws the initial weights too; without checkpoint
     std::size_t first_update = 64;                     ///< number of records at the first training
     double growth = 2;                                 ///< retraining after first_update * growth^k records; at least 1.01
@@ -68,6 +68,8 @@ struct online_options {
     [[nodiscard]] result<void> check() const {
         if (auto fits = schema.check(); !fits) return fits;
         if (auto fits = config.with_input(schema).check(); !fits) return fits;
+        if (config.outputs != 1)
+            return error{errc::invalid_argument, "tlp online: expected a config with 1 output, got " + std::to_string(config.outputs)};
         if (auto fits = fit.check(1); !fits) return fits;
         if (!fit.checkpoint.empty()) return error{errc::invalid_argument, "tlp online: expected no checkpoint, got '" + fit.checkpoint + "'"};
         if (growth >= least_retraining_growth && first_update > 0) return {};

@@ -45,12 +45,14 @@ struct trained_model {
     /// Empty batch with the columns and the row order that this model needs.
     [[nodiscard]] deduplicated_batch batch() const { return deduplicated_batch(schema.columns, model.config.order()); }
 
-    /// Creates a scorer for one output. This model and the executor must outlive it; use one scorer per thread. With many outputs a scorer of
-    /// `only(output)` is faster.
+    /// Creates a scorer for one output. This model and the executor must outlive it; use one scorer per thread. With many outputs a scorer of a model
+    /// kept from `only(output)` is faster.
     template <bulk_executor Executor>
-    [[nodiscard]] tlp::scorer<Executor> scorer(Executor& executor, std::size_t output = 0) const {
+    [[nodiscard]] tlp::scorer<Executor> scorer(Executor& executor, std::size_t output = 0) const& {
         return tlp::scorer<Executor>(*this, executor, output);
     }
+    template <bulk_executor Executor>
+    tlp::scorer<Executor> scorer(Executor& executor, std::size_t output = 0) const&& = delete; // the scorer would keep a temporary
 };
 
 /// Scores schedules with a TLP model. Models `cost_model` for every schedule and task.
@@ -59,11 +61,13 @@ class scorer {
 public:
     static constexpr score_meaning meaning = score_meaning::rank;
 
+    /// @param trained  must outlive this object
     /// pre: output < trained.model.config.outputs
     scorer(const trained_model& trained, Executor& executor, std::size_t output = 0)
         : trained_(&trained), executor_(&executor), output_(output), batch_(trained.batch()) {
         AUGUR_ASSERT(output < trained.model.decoders.size(), "tlp::scorer: no such output");
     }
+    scorer(const trained_model&& trained, Executor& executor, std::size_t output = 0) = delete; // it would keep a temporary
 
     /// scores[i] <- score of batch[i], higher is better; -infinity if the vocabulary refuses a word or the score is NaN.
     ///

@@ -29,7 +29,8 @@
 
 namespace augur::inline v0::tlp {
 
-/// Serialises a model to the bytes of a weights file.
+/// Serialises a model to the bytes of a weights file; `from_safetensors` refuses those of a model that `save` refuses.
+/// pre: the model has the columns of its schema
 inline std::string to_safetensors(const trained_model& trained) {
     nn::safetensors_writer out;
     out.metadata("format", "augur-tlp");
@@ -38,7 +39,7 @@ inline std::string to_safetensors(const trained_model& trained) {
     out.metadata("config", detail::config_json(trained.model.config));
     const deduplicated_batch probe = detail::make_probe(trained);
     std::string score;
-    append_number(score, static_cast<double>(detail::score_probe(trained, probe)));
+    if (const float s = detail::score_probe(trained, probe); std::isfinite(s)) append_number(score, static_cast<double>(s)); // no reader accepts ""
     out.metadata("probe_score", score);
     const std::array<std::uint64_t, 2> probe_shape{probe.distinct(), probe.columns()};
     out.tensor("probe.rows", probe_shape, probe.rows());
@@ -115,17 +116,21 @@ inline result<trained_model> from_safetensors(std::string_view file, const nn::s
     return trained;
 }
 
-/// Saves a model. Replaces the file atomically (`replace_file`); the data are durable on return.
-/// Errors: io, not_found (the folder); invalid_argument for a model that could not be loaded again: a parameter that is not finite (named in the
-/// message), or a word of the schema that is not UTF-8. On an error the file is unchanged.
+/// Saves a model. Replaces the file atomically (`replace_file`); the data are durable on return. Reads the bytes back before it writes them.
+/// Errors, after which the file is unchanged: io, not_found (the folder); invalid_argument for a model that could not be loaded again: a parameter
+/// that is not finite (named in the message), a probe score that is not finite, other columns than the schema, a word of the schema that is not
+/// UTF-8.
 inline result<void> save(const trained_model& trained, const std::string& path) {
     if (const auto bad = trained.model.not_finite(); !bad.empty())
         return error{errc::invalid_argument, path + ": expected finite parameters, '" + bad + "' has a NaN or an infinity"};
-    const auto schema = detail::read_schema(detail::schema_json(trained.schema));
-    if (!schema || !same_schema(*schema, "", trained.schema, ""))
-        return error{errc::invalid_argument, path + ": expected a schema whose kinds and words are UTF-8, '" + trained.schema.name +
-                                                 (schema ? "' would read back as another" : "' would not read back: " + schema.error().detail)};
-    return replace_file(path, to_safetensors(trained));
+    if (static_cast<std::size_t>(trained.model.config.columns) != trained.schema.columns) // the probe needs them to be equal
+        return error{errc::invalid_argument, path + ": expected a model with the " + std::to_string(trained.schema.columns) +
+                                                 " columns of its schema, got " + std::to_string(trained.model.config.columns)};
+    const std::string bytes = to_safetensors(trained);
+    if (const auto back = from_safetensors(bytes); !back || !same_schema(back->schema, "", trained.schema, ""))
+        return error{errc::invalid_argument, path + ": expected a model that can be loaded again" +
+                                                 (back ? ", a kind or a word of the schema is not UTF-8" : ": " + back.error().detail)};
+    return replace_file(path, bytes);
 }
 
 /// Loads a model from a file. Errors: io, limit, and those of `from_safetensors`.

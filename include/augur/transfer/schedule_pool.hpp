@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
+#include <augur/record/logged_schedule.hpp>
 #include <augur/search/concepts.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/space/describe.hpp>
@@ -78,6 +82,12 @@ struct transfer_options {
     bool same_workload = false;                  ///< the kernel's own schedules of this machine, too
 };
 
+/// What `schedule_pool::add_fastest` did with the trials of a kernel.
+struct added_schedules {
+    std::size_t added = 0;
+    std::size_t outside = 0; ///< fast schedules that are no points of the space and were passed over
+};
+
 /// Tuned schedules, each in words, which any space of the same kind of decisions can read.
 ///
 /// ```cpp
@@ -103,9 +113,62 @@ public:
         return {};
     }
 
+    /// Adds the `best` fastest schedules of a kernel, each point once; of equally fast ones the first. `space.decide` gives the point of a schedule.
+    ///
+    /// @param space     the space in which the kernel was tuned
+    /// @param measured  latency (seconds, no NaN) and schedule
+    /// Errors           as `add`
+    /// Cost             a sort, and a call of `decide` for each schedule until there are `best`
+    template <described_space P, class S>
+        requires requires(const P& p, const S& s) {
+            { p.decide(s) } -> std::same_as<result<decision_vector>>;
+        }
+    result<added_schedules> add_fastest(const std::string& name, const class_levels& levels, const std::string& target, const P& space,
+                                        const std::vector<std::pair<double, S>>& measured, std::size_t best) {
+        std::vector<std::size_t> order(measured.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            const double x = measured[a].first, y = measured[b].first;
+            return x != y ? x < y : a < b;
+        });
+        added_schedules out;
+        std::vector<decision_vector> points;
+        for (const auto i : order) {
+            if (points.size() == best) break;
+            auto point = space.decide(measured[i].second);
+            if (!point) {
+                ++out.outside;
+                continue;
+            }
+            if (std::find(points.begin(), points.end(), *point) != points.end()) continue;
+            if (auto in = add(name, levels, target, space, *point, measured[i].first); !in) return in.error();
+            points.push_back(*std::move(point));
+        }
+        out.added = points.size();
+        return out;
+    }
+
+    /// As above, for the trials of a log, with name and class of the task; failed trials and those of other tasks are left out.
+    ///
+    /// @param trials  those of `read_trials` (tune/trial_log.hpp), or of a type with the members of `logged_trial`
+    /// @param target  the text of the machine on which the trials were measured
+    template <task Task, described_space P, measured_trial Trial>
+    result<added_schedules> add_fastest(const Task& t, const P& space, const std::vector<Trial>& trials, const std::string& target,
+                                        std::size_t best) {
+        std::vector<std::pair<double, decltype(Trial::schedule)>> measured;
+        const std::string identity = task_identity(t);
+        for (const Trial& trial : trials)
+            if (const double latency = trial.outcome.latency(); trial.task == identity && std::isfinite(latency))
+                measured.emplace_back(latency, trial.schedule);
+        return add_fastest(std::string(task_key(t)), task_class_levels(t), target, space, measured, best);
+    }
+
     [[nodiscard]] const std::vector<pooled_schedule>& schedules() const noexcept { return schedules_; }
 
     /// Adapts the schedules to a kernel: each decision takes the legal value nearest to the words of the source's decision of that name.
+    ///
+    /// Where `task_traits` gives neither `kernel_class` nor `class_levels`, two kernels agree at no level, and a kernel with itself at `workload`
+    /// only: every schedule of another kernel is refused as `other_class`.
     ///
     /// @param target  the text of the machine that the kernel is for
     /// Cost           a walk through the space for each schedule that is not refused

@@ -3,7 +3,7 @@
 #define AUGUR_TRANSFER_SOURCE_COVER_HPP
 
 /// @file
-/// A few candidates of which one should be fast, whichever source the target is like.
+/// A few candidates that cover several sources: for each source one of them was among its fastest, so that one should be fast on the new kernel.
 
 #include <algorithm>
 #include <cstddef>

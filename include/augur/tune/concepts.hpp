@@ -19,7 +19,10 @@ namespace augur::inline v0 {
 /// Builds and measures candidate schedules.
 ///
 /// Syntax      `r.measure(task, span<const S>) -> std::vector<measurement>`
-/// Semantics   one measurement per candidate, in the same order; a failed candidate is a measurement with its outcome and reason
+/// Semantics   one measurement per candidate, in the same order; a failed candidate is a measurement with its outcome and reason. `runner_error` is for
+///             what says nothing of the candidate, such as a board that does not answer: try again before you return it, because strategies and
+///             models take it for a failed candidate. `read_trials` leaves it out, so a resumed run measures these candidates anew, and
+///             `tuning_options::runner_errors` in a row end the run
 /// Threads     one call at a time
 template <class R, class S, class Task>
 concept runner = schedule<S> && task<Task> && requires(R& r, const Task& t, std::span<const S> candidates) {

@@ -31,6 +31,8 @@ struct tuning_options {
     /// Growth factor of the number of records between two trainings: 1 (train after each round) or at least 1.01; at most one training per round.
     /// With train_first 64 and train_growth 2 the model is trained at 64, 128, 256, ... records.
     double train_growth = 1;
+    /// A run ends with errc::io after so many candidates in a row whose outcome is `runner_error`: the device is gone, not the schedules wrong. 0: never.
+    std::size_t runner_errors = 64;
     std::size_t attempts = 4; ///< maximum number of proposals per round; used if proposals are known already or cannot be realised
     bool replay = true;       ///< resume by repeating the earlier run; see `tuner::resume`
     task_scheduler_options scheduler{};

@@ -31,9 +31,9 @@ struct tuning_progress {
     std::size_t trials_total = 0; ///< the budget
     double last_latency = 0;      ///< of the last trial, seconds; infinity if it failed
     double best_latency = 0;      ///< best of the task, seconds; infinity before the first success
-    /// What the model expects of the best candidate of this round that is not measured yet, seconds: a line of the logarithm of the latency over the
-    /// score, through the latest 512 trials of the task. Without a model, or where its scores and the latencies disagree, what the strategy expects of
-    /// it, see `search_strategy`. Infinity: no candidate is left, or neither has an opinion.
+    /// Latency expected of the best candidate of this round that is not measured yet, seconds: predicted from the model's score by a linear fit of
+    /// ln(latency) on the score, over the latest 512 trials of the task. Without a model, or where scores and latencies disagree, the `expected_latency`
+    /// of the strategy (`search_strategy`). Infinity: no candidate is left, or neither has a prediction.
     double expected_latency = std::numeric_limits<double>::infinity();
     double objective =
         0; ///< sum of weight * best latency over the tasks that have a success, seconds; it rises when another task has its first success

@@ -109,9 +109,10 @@ public:
 
     /// Runs until the budget is used up, all tasks have ended, or `stop` returns true.
     ///
-    /// Errors  `invalid_argument` for invalid options, for a second call, or if the runner returns more measurements than candidates; the errors of
-    ///         the strategy and of the sink. After an error `trials()` still has all measured trials
-    template <runner<S, Task> R>
+    /// Errors  `invalid_argument` for invalid options, for a second call, or if the runner returns more measurements than candidates; `io` after
+    ///         `tuning_options::runner_errors`; the errors of the strategy and of the sink. After an error `trials()` still has all measured trials
+    template <class R>
+        requires(detail::is_runner<R, S, Task>())
     [[nodiscard]] result<tuning_summary> run(R& runner, tuning_hooks<S, Task> hooks = {}) {
         if (ran_) return error{errc::invalid_argument, "tuning: expected one call of run per tuner, got a second one"};
         ran_ = true;

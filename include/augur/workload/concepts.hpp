@@ -24,9 +24,9 @@ concept lasting_text = std::convertible_to<T, std::string_view> && !std::same_as
 
 /// Accessors of a task of type T. The default calls the members of T that exist; specialise it for a type that you cannot edit.
 ///
-/// `key` is required and is unique among the tasks of one target. Where tasks of several machines meet, `target` has the text of the machine
-/// (target/machine_identity.hpp), as two machines are two targets. The other functions are optional, also in a specialisation; the functions below
-/// define the default values.
+/// `key` is required and is unique among the tasks of one target. `target` is what code is generated for, such as a TVM target string. Which machine
+/// measured a record is no part of it: logs keep that in `toolchain` (record/toolchain.hpp), and `read_trials` compares both. The other functions are
+/// optional, also in a specialisation; the functions below define the default values.
 template <class T>
 struct task_traits {
     static std::string_view key(const T& t)

@@ -27,34 +27,48 @@
 
 namespace augur::inline v0 {
 
-/// The mean, over n from 1 to `top`, of the share of the n best samples by score that are among the n best by label; 1 for a perfect order. Of
-/// equal numbers the first is better. With fewer samples than `top`, the sum over all of them divided by `top`.
-/// Source: AutoTVM, python/tvm/autotvm/tuner/metric.py, as its comment defines it; its code leaves the last of each n samples out.   pre: as many
-/// scores as labels, top >= 1
-[[nodiscard]] inline double average_recall(std::span<const float> scores, std::span<const float> labels, std::size_t top) {
-    const auto descending = [](std::span<const float> by) {
-        std::vector<std::uint32_t> order(by.size());
-        std::iota(order.begin(), order.end(), 0U);
-        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return by[a] != by[b] ? by[a] > by[b] : a < b; });
-        return order;
-    };
-    std::vector<std::size_t> rank(labels.size());
-    std::size_t next = 0;
-    for (const auto i : descending(labels)) rank[i] = next++;
-    const auto chosen = descending(scores);
-    std::vector<std::size_t> begin((std::min)(top, chosen.size()), 0); // [n]: samples that count from n + 1 on: those of both lists
-    for (std::size_t k = 0; k < chosen.size(); ++k)
-        if (const std::size_t from = (std::max)(k, rank[chosen[k]]); from < begin.size()) ++begin[from];
-    double sum = 0;
-    std::size_t both = 0;
-    for (std::size_t n = 0; n < begin.size(); ++n) {
-        both += begin[n];
-        sum += static_cast<double>(both) / static_cast<double>(n + 1);
-    }
-    return sum / static_cast<double>(top);
+namespace detail {
+
+/// Indices of the `top` largest numbers, or of all if there are fewer, the largest first. Of equal numbers the first is first; NaN is last.
+[[nodiscard]] inline std::vector<std::uint32_t> largest(std::span<const float> by, std::size_t top) {
+    std::vector<std::uint32_t> order(by.size());
+    std::iota(order.begin(), order.end(), 0U);
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>((std::min)(top, order.size()));
+    std::partial_sort(order.begin(), end, order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const bool nan_a = std::isnan(by[a]), nan_b = std::isnan(by[b]);
+        if (nan_a || nan_b) return nan_a != nan_b ? nan_b : a < b;
+        return by[a] != by[b] ? by[a] > by[b] : a < b;
+    });
+    order.erase(end, order.end());
+    return order;
 }
 
-namespace detail {
+/// Average recall for fixed labels and many scores, e.g. those of each round of a training: sorts the labels once.
+class label_recall {
+public:
+    label_recall(std::span<const float> labels, std::size_t top) : top_(top), rank_(labels.size(), labels.size()) {
+        std::size_t next = 0;
+        for (const auto i : largest(labels, top)) rank_[i] = next++;
+    }
+    /// `average_recall` of these scores and the labels. O(N log top) time.   pre: as many scores as labels, top >= 1
+    [[nodiscard]] double operator()(std::span<const float> scores) const {
+        const auto chosen = largest(scores, top_);
+        std::vector<std::size_t> begin(chosen.size(), 0); // [n]: samples that count from n + 1 on: those of both lists
+        for (std::size_t k = 0; k < chosen.size(); ++k)
+            if (const std::size_t from = (std::max)(k, rank_[chosen[k]]); from < begin.size()) ++begin[from];
+        double sum = 0;
+        std::size_t both = 0;
+        for (std::size_t n = 0; n < begin.size(); ++n) {
+            both += begin[n];
+            sum += static_cast<double>(both) / static_cast<double>(n + 1);
+        }
+        return sum / static_cast<double>(top_);
+    }
+
+private:
+    std::size_t top_;
+    std::vector<std::size_t> rank_; ///< by sample: number of better labels; N for those that are not among the best `top`
+};
 
 struct xgb_matrix_free {
     void operator()(DMatrixHandle handle) const noexcept { XGDMatrixFree(handle); }
@@ -77,6 +91,14 @@ using xgb_booster = std::unique_ptr<void, xgb_booster_free>;
 }
 
 } // namespace detail
+
+/// The mean, over n from 1 to `top`, of the share of the n best samples by score that are among the n best by label; 1 for a perfect order. Of
+/// equal numbers the first is better; NaN is worst. With fewer samples than `top`, the sum over all of them divided by `top`.
+/// Source: AutoTVM, python/tvm/autotvm/tuner/metric.py, as its comment defines it; its code leaves the last of each n samples out.   pre: as many
+/// scores as labels, top >= 1
+[[nodiscard]] inline double average_recall(std::span<const float> scores, std::span<const float> labels, std::size_t top) {
+    return detail::label_recall(labels, top)(scores);
+}
 
 /// Trained trees, immutable. A value: copies share the trees.
 ///
@@ -140,6 +162,7 @@ public:
         };
         for (const auto& [name, value] : parameters)
             if (auto done = detail::xgb_set(handle, name, value); !done) return done.error();
+        const detail::label_recall recall_of(samples.labels, options.stop_recall);
         double best = -1;
         for (std::uint32_t round = 0, best_round = 0; round < options.rounds; ++round) {
             if (XGBoosterUpdateOneIter(handle, static_cast<int>(round), raw) != 0) return refused("round " + std::to_string(round));
@@ -149,7 +172,7 @@ public:
             const float* scores = nullptr; // of the training samples; XGBoost keeps them from round to round
             constexpr const char* margin = R"({"type":1,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false})";
             if (XGBoosterPredictFromDMatrix(handle, raw, margin, &shape, &dimensions, &scores) != 0) return refused("recall");
-            if (const double recall = average_recall({scores, count}, samples.labels, options.stop_recall); recall > best) {
+            if (const double recall = recall_of({scores, count}); recall > best) {
                 best = recall;
                 best_round = round;
             } else if (round - best_round >= options.patience) {

@@ -46,7 +46,7 @@ enum class tree_training : std::uint8_t {
 ///     if (auto set = model.set_normaliser(t, samples_of(t)); !set) return set.error(); // a few hundred random candidates of its space
 /// ```
 ///
-/// Memory      per task a few rows, or with `normalisation::ranked` all rows of `set_normaliser`; twice the rows of a batch
+/// Memory      per task a few rows, or with `normalisation::ranked` all rows of `set_normaliser`; the rows of a batch
 /// Threads     use an object from one thread at a time
 template <schedule S, task Task, row_features_of<S, Task> F, tree_training Training = tree_training::offline>
 class task_normalised_model {
@@ -104,9 +104,9 @@ public:
         extract_rows(t, batch);
         std::fill(scores.begin(), scores.end(), 0.0F);
         member_scores_.resize(batch.size());
+        all.features.relate(rows_);
         for (const auto& trees : trees_) {
-            normalised_ = rows_;
-            if (auto done = trees.score(all.features, normalised_, member_scores_); !done) return done;
+            if (auto done = trees.predict(rows_, member_scores_); !done) return done;
             for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += member_scores_[i] / static_cast<float>(trees_.size());
         }
         if (second_) {
@@ -158,7 +158,7 @@ private:
     std::function<result<void>(const Task&, std::span<const S>, std::span<float>)> second_; ///< one call per batch; empty: no second model
     bounded_blend blend_;
     std::map<std::string, statistics, std::less<>> tasks_; ///< by task_identity, because task objects may move
-    std::vector<float> rows_, normalised_, member_scores_, second_scores_;
+    std::vector<float> rows_, member_scores_, second_scores_;
     std::vector<bool> valid_; ///< by row
 };
 
@@ -257,9 +257,7 @@ private:
             rows.insert(rows.end(), row.begin(), row.end());
             labels.push_back(speed_label(least, records[i].outcome->latency()));
         }
-        for (std::uint32_t n = 0; n < options_.weight; ++n)
-            if (auto done = samples.add(*all, rows, labels); !done) return done;
-        return {};
+        return samples.add(*all, std::move(rows), labels, options_.weight);
     }
 
     task_normalised_samples samples_;

@@ -47,8 +47,9 @@ public:
     ///
     /// @param rows    (N, C), finite
     /// @param labels  (N) least latency over latency, 0 for a failure
+    /// @param repeat  adds the candidates so many times, as so many calls would: the weight of the task
     /// @note          errors: shape_mismatch; invalid_argument (a row that is not finite, a label outside [0, 1], another normalisation)
-    [[nodiscard]] result<void> add(const task_normaliser& all, std::vector<float> rows, std::span<const float> labels) {
+    [[nodiscard]] result<void> add(const task_normaliser& all, std::vector<float> rows, std::span<const float> labels, std::uint32_t repeat = 1) {
         if (rows.size() != labels.size() * columns_ || all.columns() != columns_)
             return error{errc::shape_mismatch, "task_normalised_samples: " + std::to_string(labels.size()) + " labels and " +
                                                    std::to_string(rows.size()) + " numbers, expected " + std::to_string(columns_) +
@@ -63,10 +64,12 @@ public:
         const auto first = equal_rows(rows, columns_);
         std::vector<float> best(labels.begin(), labels.end());
         for (std::size_t i = 0; i < labels.size(); ++i) best[first[i]] = (std::max)(best[first[i]], labels[i]);
-        for (const auto i : first) labels_.push_back(best[i] * best[i] * best[i]);
-        groups_.resize(labels_.size(), tasks_++);
         all.relate(rows);
-        rows_.insert(rows_.end(), rows.begin(), rows.end());
+        for (std::uint32_t n = 0; n < repeat; ++n) {
+            for (const auto i : first) labels_.push_back(best[i] * best[i] * best[i]);
+            groups_.resize(labels_.size(), tasks_++);
+            rows_.insert(rows_.end(), rows.begin(), rows.end());
+        }
         return {};
     }
     [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
@@ -130,7 +133,11 @@ public:
                                                    " each, got a normaliser of " + std::to_string(all.columns())};
         if (all.method() != method_) return detail::other_normalisation("task_normalised_trees", method_, all.method());
         all.relate(rows);
-        return trees_.predict(rows, scores);
+        return predict(rows, scores);
+    }
+    /// `score` of rows that are normalised already, e.g. for several trees of one normalisation. Errors: those of `boosted_trees::predict`.
+    [[nodiscard]] result<void> predict(std::span<const float> normalised, std::span<float> scores) const {
+        return trees_.predict(normalised, scores);
     }
 
     /// @param schema  hash of the names and the order of the features

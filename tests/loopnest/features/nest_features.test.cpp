@@ -328,6 +328,15 @@ TEST_CASE("nest features: laws") {
                 CHECK(more >= fits);
                 fits = more;
             }
+            double least = 0; // lines of the tensors, each fetched once
+            for (int q = 0; q < 3; ++q) least += f.count("stage0.log_lines." + std::to_string(q));
+            double flops_a_line = 0;
+            for (int c = 0; c < 3; ++c) {
+                const double more = f.count("stage0.log_flops_a_line." + std::to_string(c));
+                CHECK(more >= flops_a_line * (1 - 1e-4));
+                flops_a_line = more;
+                CHECK(f.count("stage0.log_operations") / more >= least * (1 - 1e-4));
+            }
             CHECK(f["total.log_repeats"] >= 0);
             CHECK(f["stage0.core_load"] > 0);
             CHECK(f["stage0.core_load"] <= 1);

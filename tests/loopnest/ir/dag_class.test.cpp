@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/loopnest/ir/dag_class.hpp>
 
+#include <array>
+#include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <augur/loopnest/ir/task.hpp>
 #include <augur/workload/concepts.hpp>
@@ -54,16 +57,44 @@ TEST_CASE("dag_class: commuting element-wise operations have one order") {
     CHECK(!class_agreement(levels_of(a), levels_of("conv2d:h=56,w=56,c=64,f=64,k=3,pad=1,bias,relu,add")).at(class_level::canonical));
 }
 
+namespace {
+
+/// Equal but for the extents of the images?
+bool same_windows(const kernel& a, const kernel& b) {
+    if (a.is_image() != b.is_image()) return false;
+    for (std::size_t axis = 0; a.is_image() && axis < a.rank(); ++axis) {
+        const auto numbers = [](const window_axis& w) { return std::array{w.k, w.stride, w.dilation, w.pad_before, w.pad_behind, w.opad}; };
+        if (numbers(a.window(axis)) != numbers(b.window(axis))) return false;
+    }
+    return true;
+}
+
+} // namespace
+
 TEST_CASE("dag_class: kernels of one class name and one window have one DAG but for its extents") {
     for (const char* network_name : {"resnet_50", "mobilenet_v2"}) {
         const auto network = find_network(network_name);
         REQUIRE(network);
+        std::vector<class_levels> levels;
         std::set<std::string> names, classes;
         for (const auto& layer : network->kernels) {
             names.insert(layer.workload.class_name());
-            classes.insert(levels_of(layer.workload.text().c_str()).at(class_level::operations));
+            levels.push_back(levels_of(layer.workload.text().c_str()));
+            classes.insert(levels.back().at(class_level::operations));
         }
         CHECK(classes.size() <= names.size()); // bias and add are one operation in TVM's names
         CHECK(classes.size() > 3);
+        std::size_t pairs = 0;
+        for (std::size_t i = 0; i < levels.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j) {
+                const auto &a = network->kernels[i].workload, &b = network->kernels[j].workload;
+                if (a.class_name() != b.class_name() || !same_windows(a, b)) continue;
+                CAPTURE(a.text());
+                CAPTURE(b.text());
+                ++pairs;
+                CHECK(class_agreement(levels[i], levels[j]).at(class_level::dag));
+                CHECK(!class_agreement(levels[i], levels[j]).at(class_level::workload));
+            }
+        CHECK(pairs > 5);
     }
 }

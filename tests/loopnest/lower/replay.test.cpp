@@ -16,7 +16,7 @@
 #include <augur/core/random_engine.hpp>
 #include <augur/io/ansor_log.hpp>
 #include <augur/io/byte_source.hpp>
-#include <augur/io/tvm_dag.hpp>
+#include <augur/io/loopnest/tvm_dag.hpp>
 #include <augur/loopnest/ir/dag_class.hpp>
 #include <augur/loopnest/schedule/space.hpp>
 #include <augur/schedule/steps_json.hpp>

@@ -213,9 +213,9 @@ TEST_CASE("compile: what a compiler puts into files for a while is in the work f
 
 TEST_CASE("compile: a compiler that hangs ends at its limit, with what it started") {
     const auto at = folder();
-    const auto slow =
-        script(at, "for a in \"$@\"; do case \"$a\" in */b*.c) grep -q HANG \"$a\" && { setsid sleep 98765 & sleep 98765; };; esac; done\n"
-                   "exec cc \"$@\"\n");
+    const auto seconds = std::to_string(1'000'000'000 + ::getpid()); // that no other process sleeps
+    const auto slow = script(at, "for a in \"$@\"; do case \"$a\" in */b*.c) grep -q HANG \"$a\" && { setsid sleep " + seconds + " & sleep " +
+                                     seconds + "; };; esac; done\nexec cc \"$@\"\n");
     const auto cc = find_compiler({.command = slow, .flags = {"-O1"}}, at);
     REQUIRE(cc);
     const auto runner = build_runner(*cc, at);
@@ -228,7 +228,8 @@ TEST_CASE("compile: a compiler that hangs ends at its limit, with what it starte
     CHECK(done[0].ok);
     CHECK(done[1].timed_out);
     process_spec look;
-    look.arguments = {"sh", "-c", "grep -alz 9876[5] /proc/[0-9]*/cmdline 2>/dev/null | head -3"};
+    const auto not_itself = seconds.substr(0, 9) + "[" + seconds.substr(9) + "]";
+    look.arguments = {"sh", "-c", "grep -alz " + not_itself + " /proc/[0-9]*/cmdline 2>/dev/null | head -3"};
     CHECK(run_process(look).output == "");
 }
 

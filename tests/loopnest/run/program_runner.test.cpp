@@ -77,6 +77,13 @@ std::string processes_with(const std::string& text) {
     return found;
 }
 
+/// The name, of at most 15 characters, of a process that a candidate of this test starts: the same test may run twice on a machine.
+std::string own_name(const char* prefix) { return prefix + std::to_string(::getpid()); }
+std::string renamed(std::string text, const std::string& from, const std::string& to) {
+    if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+    return text;
+}
+
 /// Waits until something is so; false: it hangs.
 template <class F>
 bool comes(F so) {
@@ -177,7 +184,8 @@ TEST_CASE("program_runner: every hostile candidate is classified, and the others
     const auto right = runner.make_expected_outputs(multiplied());
     REQUIRE(right);
     std::vector<generated_program> programs;
-    for (const auto& h : zoo) programs.push_back(multiply("aug_" + std::string(h.name), h.inside, h.before));
+    const auto stray = own_name("augd");
+    for (const auto& h : zoo) programs.push_back(multiply("aug_" + std::string(h.name), renamed(h.inside, "augdaemon", stray), h.before));
     const auto done = runner.measure(programs, *right);
     REQUIRE(done.size() == std::size(zoo));
     for (std::size_t i = 0; i < done.size(); ++i) {
@@ -191,7 +199,7 @@ TEST_CASE("program_runner: every hostile candidate is classified, and the others
         CHECK(done[i].total_seconds > 0);
         MESSAGE(std::string(zoo[i].name) << " | " << std::string(to_string(done[i].status)) << " | " << done[i].reason);
     }
-    CHECK(comes([&] { return processes_with("augdaemon").empty() && processes_with(options.folder).empty(); }));
+    CHECK(comes([&] { return processes_with(stray).empty() && processes_with(options.folder).empty(); }));
 }
 
 TEST_CASE("program_runner: with few descriptors a candidate is measured as ever, or the runner says so") {
@@ -389,6 +397,28 @@ TEST_CASE("program_runner: timing protocol") {
     CHECK(runner.measure(std::span(&p, 1), expected_outputs{}).front().seconds.size() == 5);
     flush.repeats = 65;
     CHECK_FALSE(runner.set_timing(flush));
+    auto brief = options.timing;
+    brief.repeats = 9;
+    brief.enough_seconds = 0; // the first repeat takes more than that
+    REQUIRE(runner.set_timing(brief));
+    CHECK(runner.measure(std::span(&p, 1), expected_outputs{}).front().seconds.size() == 1);
+}
+
+TEST_CASE("program_runner: so many calls as it is told are not timed") {
+    auto options = quick();
+    options.wall_seconds = 20;
+    options.timing.repeats = 1;
+    options.timing.min_repeat_seconds = 0.06;
+    // The first 61 calls take 3 ms, the others 30: the first call, 60 that warm up, then at most 21 that are timed.
+    const auto p = multiply("aug_tires", "static int call; usleep(++call <= 61 ? 3000 : 30000);", "int usleep(unsigned);");
+    for (const int warmups : {0, 60}) {
+        CAPTURE(warmups);
+        options.timing.warmups = warmups;
+        auto runner = runner_of(options);
+        const auto m = runner.measure(std::span(&p, 1), expected_outputs{}).front();
+        REQUIRE(m.ok());
+        CHECK((m.latency() >= 0.03) == (warmups == 60));
+    }
 }
 
 TEST_CASE("program_runner: what is built once can be run in turns, and goes in the end") {
@@ -452,10 +482,13 @@ TEST_CASE("program_runner: malformed programs and options") {
     REQUIRE_FALSE(why);
     CHECK(why.error().code == errc::invalid_argument);
 
-    for (auto change :
-         std::vector<void (*)(runner_options&)>{[](auto& o) { o.threads = -1; }, [](auto& o) { o.batch = 0; }, [](auto& o) { o.timing.repeats = 0; },
-                                                [](auto& o) { o.wall_seconds = std::nan(""); }, [](auto& o) { o.timing.cutoff = 1; },
-                                                [](auto& o) { o.compile_jobs = -1; }, [](auto& o) { o.timing.flush_bytes = -1; }}) {
+    for (auto change : std::vector<void (*)(runner_options&)>{
+             [](auto& o) { o.threads = -1; }, [](auto& o) { o.batch = 0; }, [](auto& o) { o.timing.repeats = 0; },
+             [](auto& o) { o.wall_seconds = std::nan(""); }, [](auto& o) { o.timing.cutoff = 1; }, [](auto& o) { o.compile_jobs = -1; },
+             [](auto& o) { o.timing.flush_bytes = -1; }, [](auto& o) { o.timing.min_repeat_seconds = 61; },
+             [](auto& o) { o.timing.min_repeat_seconds = std::nan(""); }, [](auto& o) { o.timing.warmups = -1; },
+             [](auto& o) { o.timing.warmups = 1001; }, [](auto& o) { o.timing.enough_seconds = -1; },
+             [](auto& o) { o.timing.enough_seconds = std::nan(""); }, [](auto& o) { o.timing.cutoff = std::nan(""); }}) {
         auto o = quick();
         change(o);
         const auto r = program_runner::create(o);
@@ -496,6 +529,7 @@ TEST_CASE("program_runner: a signal stops it between and within candidates") {
 TEST_CASE("program_runner: when the host is killed its children go, and the next one removes the folder") {
     auto parent = work_folder::create();
     REQUIRE(parent);
+    const auto orphan = own_name("augh");
     const pid_t host = ::fork();
     REQUIRE(host >= 0);
     if (host == 0) {
@@ -504,14 +538,14 @@ TEST_CASE("program_runner: when the host is killed its children go, and the next
         o.wall_seconds = 1000;
         auto r = program_runner::create(o);
         const std::vector<generated_program> programs{
-            multiply("aug_1", "if (fork() == 0) { setsid(); prctl(15, \"aughostgone\"); for (;;) pause(); } while (!zero) {}",
+            multiply("aug_1", "if (fork() == 0) { setsid(); prctl(15, \"" + orphan + "\"); for (;;) pause(); } while (!zero) {}",
                      "int fork(void); int setsid(void); int pause(void); int prctl(int, ...);")};
         if (r) (void)r->measure(programs, expected_outputs{});
         ::_exit(1);
     }
-    REQUIRE(comes([] { return !processes_with("aughostgone").empty(); })); // what the candidate started
+    REQUIRE(comes([&] { return !processes_with(orphan).empty(); })); // what the candidate started
     ::kill(host, SIGKILL);
     int status = 0;
     REQUIRE(::waitpid(host, &status, 0) == host);
-    CHECK(comes([&] { return processes_with(parent->path() + "/augur-work-").empty() && processes_with("aughostgone").empty(); }));
+    CHECK(comes([&] { return processes_with(parent->path() + "/augur-work-").empty() && processes_with(orphan).empty(); }));
 }

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <augur/loopnest/run/roofline.hpp>
 
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include <sys/stat.h>
 
+#include <augur/target/machine_presets.hpp>
 #include <doctest/doctest.h>
 
 using namespace augur;
@@ -44,6 +51,47 @@ TEST_CASE("peak: limits of this machine are possible ones") {
     CHECK((*cache)[0] > 0);
     CHECK((*cache)[0] < vector * 28e9);
     CHECK_FALSE(measure_read_bandwidth(*runner, on, 0));
+    const auto roots = measure_function_throughput(*runner, on, expr_op::sqrt);
+    REQUIRE(roots);
+    CHECK(*roots > 0);
+    CHECK(*roots < 2 * vector / 4 * 28e9);
+    const auto sums = measure_function_throughput(*runner, on, expr_op::add);
+    REQUIRE_FALSE(sums);
+    CHECK(sums.error().code == errc::invalid_argument);
+}
+
+TEST_CASE("peak: a program counts the work that its text does") {
+    const auto m = xeon_gold_5220r(); // vectors of 16 floats, 32 registers
+    const auto count = [](std::string_view text, std::string_view part) {
+        std::size_t n = 0;
+        for (auto at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++n;
+        return n;
+    };
+    const auto vectors = [&](const generated_program& p, int threads) { // that the chains of all threads compute
+        CHECK(count(p.source, "(void *)b, " + std::to_string(threads) + ")") == 1);
+        const auto rounds = p.source.find("i < ");
+        REQUIRE(rounds != std::string::npos);
+        return static_cast<double>(threads) * std::strtod(p.source.c_str() + rounds + 4, nullptr) *
+               static_cast<double>(count(p.source, " * x + y;\n"));
+    };
+    for (const int threads : {1, 3}) {
+        const auto fma = fma_limit(m, threads);
+        CHECK(count(fma.source, " * x + y;\n") == 24); // with x and y not all registers
+        CHECK(fma.flops == 2 * 16 * vectors(fma, threads));
+        CHECK(fma.buffers[2].elements == 16 * threads);
+        const std::pair<expr_op, const char*> functions[] = {{expr_op::exp, " = aug_exp16(a"},
+                                                             {expr_op::tanh, " = aug_tanh16(a"},
+                                                             {expr_op::erf, " = aug_erf16(a"},
+                                                             {expr_op::sqrt, " = aug_sqrt16(a"},
+                                                             {expr_op::div, " = y / a"}};
+        for (const auto& function : functions) {
+            CAPTURE(function.second);
+            const auto p = function_limit(m, threads, function.first);
+            CHECK(count(p.source, function.second) == count(p.source, " * x + y;\n"));
+            CHECK(count(p.source, function.second) > 0);
+            CHECK(p.flops == 16 * vectors(p, threads));
+        }
+    }
 }
 
 TEST_CASE("peak: the bandwidth is that of a program that reads each number once") {

@@ -65,7 +65,7 @@ TEST_CASE("Equation 6: any number of levels, and rates that do not rise") {
     CHECK(average_cost(all_first, std::array{1.0, 10.0}, 80, eq6_mode::conditional) == 1);
 }
 
-TEST_CASE("cache_model: a set profile is exact where distances see no conflict") {
+TEST_CASE("access costs: a set profile is exact where distances see no conflict") {
     const auto lines = traces::mm_naive(24, 512); // columns in rows of 2 KB: each in one set
     reuse_profile distances;
     reuse_stream().feed(lines, distances);
@@ -81,7 +81,7 @@ TEST_CASE("cache_model: a set profile is exact where distances see no conflict")
     CHECK(*hit_rate((*associativity_stream::create(32, 8)).profile(), cache) == 1);
 }
 
-TEST_CASE("cache_model: caches that a profile does not fit are refused by name") {
+TEST_CASE("access costs: caches that a profile does not fit are refused by name") {
     const reuse_profile p;
     const auto sets = (*associativity_stream::create(64, 8)).profile();
     auto cache = level(2, 32768, 8, 4);
@@ -101,7 +101,7 @@ TEST_CASE("cache_model: caches that a profile does not fit are refused by name")
     CHECK(hit_rate(sets, level(1, 65536, 8, 4)).error().code == errc::shape_mismatch);
 }
 
-TEST_CASE("cache_model: latency and bandwidth of a machine") {
+TEST_CASE("access costs: latency and bandwidth of a machine") {
     machine m;
     m.clock_hz = 2e9;
     m.caches = {level(1, 32768, 8, 4, 64), level(2, 1 << 20, 16, 14)};

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/program/reuse/associativity_profile.hpp>
 #include <augur/program/reuse/stream.hpp>
 
 #include "../../bench/traces.hpp"
@@ -139,8 +140,6 @@ TEST_CASE("Equation 5: a cache that hashes its sets agrees, whatever the strides
 }
 
 #ifdef AUGUR_TEST_SLOW
-#include <augur/program/reuse/associativity_profile.hpp>
-
 TEST_CASE("Equation 5 and set profiles: the published traces") {
     const auto file = nlohmann::json::parse(test_vector("crop_cachesim.json"));
     const std::vector<std::pair<std::string, trace>> all{

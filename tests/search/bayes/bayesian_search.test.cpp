@@ -108,7 +108,7 @@ bayesian_options small(acquisition by = acquisition::log_expected_improvement) {
     return o;
 }
 
-augur::detail::constant_scorer flat;
+augur::constant_scorer flat;
 
 /// Proposes and observes; every proposal is checked against the law of a strategy.
 template <class Strategy, class Space, class Latency, class Scorer>
@@ -666,6 +666,27 @@ TEST_CASE("bayesian_search: without initial points the scores choose the first b
     double low = 0;
     for (const auto& p : *uniform) low += p[0] < 12 ? 1 : 0;
     CHECK(low / 200 == doctest::Approx(0.5).epsilon(0.3));
+}
+
+TEST_CASE("bayesian_search: before any success a score that is not finite is the mean of the candidates', not the highest") {
+    const auto space = toy::number_grid(2, 10);
+    bayesian_options o = small();
+    o.initial = 0;
+    o.prior_mean = true;
+    auto scorer = toy::scorer_of([](const decision_vector& p) {
+        if (p[0] == 4 && p[1] == 4) return std::numeric_limits<double>::infinity();
+        if (p[0] == 5) return std::numeric_limits<double>::quiet_NaN();
+        return -5.0 - 0.1 * static_cast<double>(p[0] + p[1]);
+    });
+    augur::random_engine rng(1);
+    bayesian_search<> search(o);
+    const auto first = search.propose(space, scorer, 4, rng);
+    REQUIRE(first);
+    REQUIRE(first->size() == 4);
+    for (const auto& p : *first) {
+        CHECK(p[0] != 5);
+        CHECK(p[0] + p[1] < 8); // the mean is at 9; 0 would be above all
+    }
 }
 
 TEST_CASE("bayesian_search: of many points the model has the best half and the most recent others") {

@@ -19,6 +19,9 @@
 #include <augur/schedule/steps.hpp>
 #include <doctest/doctest.h>
 
+#include "../../nn/same_parameters.hpp"
+#include "../../record/logs.hpp"
+
 using namespace augur;
 
 namespace {
@@ -81,12 +84,6 @@ struct kernel_log {
     }
 };
 
-bool equal(const tlp::model<float>& a, const tlp::model<float>& b, std::string_view only = "") {
-    bool same = true;
-    tlp::model<float>::visit([&](std::string_view name, const auto& x, const auto& y) { same = same && (!name.starts_with(only) || x == y); }, a, b);
-    return same;
-}
-
 std::string temporary(const char* name) {
     const auto path = std::filesystem::temp_directory_path() / ("augur_" + std::to_string(::getpid()) + "_" + name);
     std::filesystem::remove(path);
@@ -95,7 +92,7 @@ std::string temporary(const char* name) {
 
 } // namespace
 
-TEST_CASE("tlp_fit_dataset: both ways of ranking and mse learn to pick the fast programs of unseen tasks") {
+TEST_CASE("train_on_dataset: both ways of ranking and mse learn to pick the fast programs of unseen tasks") {
     const kernel_log log(6);
     const auto train = tlp::make_samples(log.data, log.records(0, 4)), validation = tlp::make_samples(log.data, log.records(4, 6));
     serial_executor serial;
@@ -128,7 +125,7 @@ TEST_CASE("tlp_fit_dataset: both ways of ranking and mse learn to pick the fast 
     }
 }
 
-TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill between any two epochs") {
+TEST_CASE("train_on_dataset: the same bits on many threads, and after a kill between any two epochs") {
     const kernel_log log(4);
     const auto train = tlp::make_samples(log.data, log.records(0, 3)), validation = tlp::make_samples(log.data, log.records(3, 4));
     serial_executor serial;
@@ -142,7 +139,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     REQUIRE(expected);
     auto parallel = log.model();
     REQUIRE(tlp::train_on_dataset(parallel, log.table, log.data, train, validation, many, options));
-    CHECK(equal(whole, parallel));
+    CHECK(same_parameters(whole, parallel));
 
     for (std::size_t killed = 1; killed <= 5; ++killed) {
         CAPTURE(killed);
@@ -173,7 +170,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
         CHECK(second->history == expected->history);
         CHECK(second->best == expected->best);
         CHECK(second->steps == expected->steps);
-        CHECK(equal(net, whole));
+        CHECK(same_parameters(net, whole));
     }
 
     // another run's file, and damage anywhere
@@ -183,7 +180,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     const auto refused = tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, other);
     REQUIRE(!refused);
     CHECK(refused.error().code == errc::version_mismatch);
-    CHECK(equal(net, log.model()));
+    CHECK(same_parameters(net, log.model()));
     other = options;
     other.fine.target_head_passes = 5;
     CHECK(tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, other).error().code == errc::version_mismatch);
@@ -205,7 +202,7 @@ TEST_CASE("tlp_fit_dataset: the same bits on many threads, and after a kill betw
     std::remove(options.checkpoint.c_str());
 }
 
-TEST_CASE("tlp_fit_dataset: of equal samples and options a data set and a running search have the same first loss") {
+TEST_CASE("train_on_dataset: of equal samples and options a data set and a running search have the same first loss") {
     const kernel_log log(3);
     const auto samples = tlp::make_samples(log.data, log.records(0, 3));
     auto options = tlp::training_options::online();
@@ -229,7 +226,7 @@ TEST_CASE("tlp_fit_dataset: of equal samples and options a data set and a runnin
     CHECK(fitted.last_loss < fitted.first_loss);
 }
 
-TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
+TEST_CASE("train_on_dataset: the head alone, early stop, errors") {
     const kernel_log log(4);
     const auto train = tlp::make_samples(log.data, log.records(0, 3)), validation = tlp::make_samples(log.data, log.records(3, 4));
     serial_executor serial;
@@ -240,10 +237,10 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     auto net = log.model();
     REQUIRE(tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, options));
     const auto start = log.model();
-    CHECK(equal(net, start, "encoder"));
-    CHECK(equal(net, start, "attention"));
-    CHECK(equal(net, start, "l_list"));
-    CHECK(!equal(net, start, "decoder"));
+    CHECK(same_parameters(net, start, "encoder"));
+    CHECK(same_parameters(net, start, "attention"));
+    CHECK(same_parameters(net, start, "l_list"));
+    CHECK(!same_parameters(net, start, "decoder"));
 
     options = {};
     options.epochs = 1000;
@@ -271,16 +268,11 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     options = {};
     options.batch = 1;
     CHECK(code_of(options, train) == errc::invalid_argument);
-    for (const auto& [rate, factor] : {std::pair{1e30, 0.5}, std::pair{1e-3, 1e38}}) { // diverges: told, and the network is as it was
-        options = {};
-        options.learning_rate = rate;
-        options.fine.rate_factor = factor;
-        options.fine.rate = tlp::learning_rate_decay::step;
-        options.fine.rate_every = 1;
-        net = log.model();
-        CHECK(code_of(options, train) == errc::limit);
-        CHECK(equal(net, start));
-    }
+    options = {};
+    options.learning_rate = 1e39; // diverges in the first epoch: the network is as it was
+    net = log.model();
+    CHECK(code_of(options, train) == errc::limit);
+    CHECK(same_parameters(net, start));
     for (const bool by_task : {true, false}) { // no limit is the limit of all samples
         const auto trained = [&](std::size_t most) {
             options = {};
@@ -294,7 +286,7 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
             return net;
         };
         const auto unbounded = trained(std::numeric_limits<std::size_t>::max());
-        CHECK(equal(trained(train.size()), unbounded));
+        CHECK(same_parameters(trained(train.size()), unbounded));
     }
     options = {};
     options.checkpoint = AUGUR_TEST_DIR "/main.cpp/in a file";
@@ -304,6 +296,78 @@ TEST_CASE("tlp_fit_dataset: the head alone, early stop, errors") {
     auto two = train;
     two.outputs = 2;
     CHECK(code_of({}, two) == errc::shape_mismatch);
+}
+
+TEST_CASE("train_on_dataset: an error in a later epoch leaves the weights of the best epoch before it") {
+    const kernel_log log(4);
+    const auto train = tlp::make_samples(log.data, log.records(0, 3)), validation = tlp::make_samples(log.data, log.records(3, 4));
+    serial_executor serial;
+    tlp::training_options options;
+    options.fine.rate = tlp::learning_rate_decay::step;
+    options.fine.rate_every = 2;
+    const auto first_two = [&] {
+        auto o = options;
+        o.checkpoint.clear();
+        o.fine.rate_factor = 0.5;
+        o.epochs = 2;
+        auto net = log.model();
+        REQUIRE(tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, o));
+        return net;
+    }();
+    CHECK(!same_parameters(first_two, log.model()));
+
+    options.fine.rate_factor = 1e38; // the third epoch diverges
+    auto net = log.model();
+    const auto diverged = tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, options);
+    REQUIRE(!diverged);
+    CHECK(diverged.error().code == errc::limit);
+    CHECK(same_parameters(net, first_two));
+
+    // the folder of the checkpoint vanishes in the first epoch: the second cannot be written
+    const logs::folder tmp;
+    options.fine.rate_factor = 0.5;
+    options.checkpoint = tmp / "gone/checkpoint";
+    REQUIRE(std::filesystem::create_directory(tmp / "gone"));
+    net = log.model();
+    std::size_t epochs = 0;
+    const auto gone = [&](const tlp::training_progress& p) {
+        epochs = p.epoch;
+        std::filesystem::remove_all(tmp / "gone");
+        return true;
+    };
+    CHECK(tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, options, gone).error().code == errc::not_found);
+    CHECK(epochs == 1);
+    CHECK(same_parameters(net, first_two));
+
+    // a folder that never was is an error before the first epoch
+    epochs = 0;
+    net = log.model();
+    CHECK(tlp::train_on_dataset(net, log.table, log.data, train, validation, serial, options, gone).error().code == errc::not_found);
+    CHECK(epochs == 0);
+    CHECK(same_parameters(net, log.model()));
+}
+
+TEST_CASE("train_on_dataset: a list longer than the batch is a list of the batch") {
+    const kernel_log log(3);
+    const auto train = tlp::make_samples(log.data, log.records(0, 3));
+    serial_executor serial;
+    const auto trained = [&](std::size_t list, std::size_t& steps) {
+        tlp::training_options options;
+        options.batch = 16;
+        options.fine.list = list;
+        options.epochs = 2;
+        options.fine.least_steps = 20;
+        auto net = log.model();
+        const auto report = tlp::train_on_dataset(net, log.table, log.data, train, tlp::training_samples{}, serial, options);
+        REQUIRE(report);
+        steps = report->steps;
+        return net;
+    };
+    std::size_t steps = 0, steps_of_batch = 0;
+    const auto net = trained(128, steps);
+    CHECK(same_parameters(net, trained(16, steps_of_batch)));
+    CHECK(steps == steps_of_batch);
+    CHECK(steps >= 20);
 }
 
 TEST_CASE("tlp samples: labels of several platforms are aligned by schedule, as a search through all pairs finds them") {

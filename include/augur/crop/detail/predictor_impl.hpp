@@ -92,9 +92,11 @@ inline control_flow_graph predictor::repeated_iterations(const function_features
     return {std::move(blocks), std::move(edges)};
 }
 
-/// Fills cycles_ with the cycles of all executions of each block. Returns the part of these cycles that mispredicted branches cost.
+/// Fills cycles_ with the cycles of all executions of each block, and mispredicted_ with the part of them that mispredicted branches cost. Returns the
+/// sum of that part.
 inline double predictor::run(const control_flow_graph& flow, std::uint64_t entries, const std::vector<double>& misses) {
     cycles_.assign(flow.size(), 0.0);
+    mispredicted_.assign(flow.size(), 0.0);
     const auto alone = edges_.alone(flow, lowered_);
     if (!options_.superblocks) {
         for (std::uint32_t b = 0; b < flow.size(); ++b) cycles_[b] = alone[b] * static_cast<double>(flow[b].count);
@@ -109,12 +111,13 @@ inline double predictor::run(const control_flow_graph& flow, std::uint64_t entri
         const auto n = static_cast<double>(flow[e].count);
         const double missed = options_.branches ? misses[i] : 0;
         cycles_[e.target] += n * ((1 - missed) * edge_cycles[i] + missed * (alone[e.target] + costs_->mispredict()));
+        mispredicted_[e.target] += n * missed * costs_->mispredict();
         mispredicted += n * missed * costs_->mispredict();
     }
     return mispredicted;
 }
 
-/// Finds the bottleneck of a block with `per_run` cycles for each execution, `stall` of them beyond the first cache.
+/// Finds the bottleneck of a block with `per_run` cycles for each execution without mispredicted branches, `stall` of them beyond the first cache.
 inline void predictor::limits(std::uint32_t b, double interval, double per_run, double stall, block_share& out) {
     if (!(per_run > 0)) return;
     unit_busy_.assign(machine_.units.size() + 1, 0.0); // the last element: units of default costs
@@ -202,7 +205,10 @@ inline double predictor::fill_blocks(const control_flow_graph& flow, double part
         block.stall_cycles = (std::max)(0.0, cycles_[b] - near_cycles_[b]) * part;
         share.cycles += block.cycles;
         stalls += block.stall_cycles;
-        if (options_.breakdown && block.count > 0) limits(b, interval, block.cycles / block.count, block.stall_cycles / block.count, block);
+        if (!options_.breakdown || !(block.count > 0)) continue;
+        const double mispredicted = mispredicted_[b] * part;
+        if (2 * mispredicted > block.cycles) block.limited_by = limit::branches;
+        else limits(b, interval, (block.cycles - mispredicted) / block.count, block.stall_cycles / block.count, block);
     }
     return stalls;
 }
@@ -238,7 +244,7 @@ inline predictor::tally predictor::predict_function(const function_features& f, 
     return ran;
 }
 
-/// Adds a predicted function to the program.
+/// Adds the function that was predicted last to the program.
 inline void predictor::add_function(const function_share& share, const tally& ran, double part, prediction& out, totals& sum) const {
     const double touched = (ran.loads + ran.stores) * part;
     for (std::size_t i = 0; i < share.levels.size(); ++i) {
@@ -248,9 +254,11 @@ inline void predictor::add_function(const function_share& share, const tally& ra
     out.mispredict_cycles += share.mispredict_cycles;
     out.launch_cycles += share.launch_cycles;
     out.cycles += share.cycles;
-    for (const auto& block : share.blocks) {
-        sum.by_limit[static_cast<std::size_t>(block.limited_by)] += block.cycles;
-        if (block.limited_by == limit::unit) sum.by_unit[unit_index(block.unit)] += block.cycles;
+    for (std::size_t b = 0; b < share.blocks.size(); ++b) {
+        const auto& block = share.blocks[b];
+        const double cycles = block.cycles - mispredicted_[b] * part; // `finish` adds those of mispredicted branches
+        sum.by_limit[static_cast<std::size_t>(block.limited_by)] += cycles;
+        if (block.limited_by == limit::unit) sum.by_unit[unit_index(block.unit)] += cycles;
     }
     sum.accesses += touched;
     sum.ran.all += ran.all * part;
@@ -266,7 +274,7 @@ inline void predictor::finish(totals& sum, prediction& out) const {
         for (std::size_t i = 0; i < 3; ++i) out.trust[i] = sum.ran.by_source[i] / sum.ran.all;
     }
     auto& by_limit = sum.by_limit;
-    by_limit[static_cast<std::size_t>(limit::branches)] = out.mispredict_cycles;
+    by_limit[static_cast<std::size_t>(limit::branches)] += out.mispredict_cycles;
     by_limit[static_cast<std::size_t>(limit::launch)] = out.launch_cycles;
     by_limit[static_cast<std::size_t>(limit::none)] = 0;
     if (out.cycles > 0 && options_.breakdown) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <augur/dataset/primitive_table.hpp>
@@ -23,14 +24,14 @@ namespace detail {
 struct packed_id {
     static constexpr std::size_t most = std::size_t{1} << 24U; ///< number of distinct ids
 
-    std::array<std::uint8_t, 3> bytes{};
+    std::array<std::uint8_t, 3> bytes; // without a value, so that a new block of `id_blocks` touches no page
     static packed_id pack(primitive_id id) noexcept {
         return {{static_cast<std::uint8_t>(id), static_cast<std::uint8_t>(id >> 8U), static_cast<std::uint8_t>(id >> 16U)}};
     }
     [[nodiscard]] primitive_id get() const noexcept { return bytes[0] | primitive_id{bytes[1]} << 8U | primitive_id{bytes[2]} << 16U; }
     friend bool operator==(const packed_id&, const packed_id&) = default;
 };
-static_assert(sizeof(packed_id) == 3);
+static_assert(sizeof(packed_id) == 3 && std::is_trivially_default_constructible_v<packed_id>);
 
 /// Id lists in consecutive blocks with stable addresses. No list crosses a block border. A block of 2^20 ids is much longer than a usual list, so
 /// that little space is wasted.

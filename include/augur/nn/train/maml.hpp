@@ -51,6 +51,7 @@ enum class meta_gradient : std::uint8_t {
     reptile       ///< (initial - adapted parameters) / inner_rate, from the support only (Nichol, Achiam, Schulman 2018)
 };
 
+/// How a model adapts to a task. What adapts the trained model should use the same rate and number of steps.
 struct maml_options {
     double inner_rate = 2e-3;    ///< learning rate of the steps that adapt to a task
     std::size_t inner_steps = 1; ///< number of these steps; 0: the gradient of the query's loss

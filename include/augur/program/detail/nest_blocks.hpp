@@ -14,22 +14,10 @@
 
 #include <augur/program/detail/nest_memory.hpp>
 #include <augur/program/features.hpp>
+#include <augur/program/nest/options.hpp>
 #include <augur/workload/loop_nest.hpp>
 
-namespace augur::inline v0 {
-
-/// Options of `features_of_nest`: how a nest becomes code, and how many of its memory accesses are followed.
-struct nest_options {
-    std::size_t registers = 32;           ///< vector registers that may hold values across the iterations of loops
-    std::int64_t register_bytes = 64;     ///< bytes of one register
-    std::size_t unrolled = 4096;          ///< limit of operations in an unrolled loop with all inside it; a larger loop is not unrolled
-    std::uint64_t accesses = 1ULL << 20U; ///< accesses followed one by one in a function; a longer function is sampled by iterations
-    std::int64_t line_bytes = 64;         ///< 64 or 128
-    bool warm = true;                     ///< the nest has run before on the same buffers, as in a tuner's repeats; else the first accesses are cold
-    std::vector<std::uint64_t> sets = {64, 1024, 2048}; ///< set counts with an exact profile, for functions of at most `accesses`
-};
-
-namespace detail {
+namespace augur::inline v0::detail {
 
 /// State of the code generator for one function: its blocks, the loops that enclose the current position, and its memory accesses.
 class nest_blocks {
@@ -267,8 +255,6 @@ protected:
     }
 };
 
-} // namespace detail
-
-} // namespace augur::inline v0
+} // namespace augur::inline v0::detail
 
 #endif

@@ -22,6 +22,7 @@
 #include <augur/program/detail/nest_code.hpp>
 #include <augur/program/detail/nest_memory.hpp>
 #include <augur/program/features.hpp>
+#include <augur/program/nest/options.hpp>
 #include <augur/workload/loop_nest.hpp>
 
 namespace augur::inline v0 {
@@ -86,7 +87,8 @@ namespace augur::inline v0 {
 ///
 /// A parallel loop with only serial loops around it becomes a parallel function, whose iterations are distributed over the threads. Vectorised loops
 /// become lanes and unrolled loops are written out. Elements that a loop does not move stay in registers across it, as far as registers are free.
-/// @param options  registers and unrolling of the modelled compiler, accesses followed, line size, set counts
+/// @param options  registers and unrolling of the modelled compiler, accesses followed, line size, set counts; `nest_options::of(machine)` fits them
+/// to a machine
 /// @note errors: those of check_nest; unsupported, the line size; invalid_argument, `options.sets`. Cost: linear in the generated code, plus about
 /// 20 ns for each access that is followed
 template <loop_nest N>

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,7 +23,6 @@
 #include <augur/record/record.hpp>
 #include <augur/schedule/steps.hpp>
 #include <augur/session/report.hpp>
-#include <augur/space/concepts.hpp>
 #include <augur/target/machine_identity.hpp>
 #include <augur/transfer/schedule_pool.hpp>
 #include <augur/tune/trial_log.hpp>
@@ -77,27 +75,11 @@ inline result<void> add_log(transfer::schedule_pool& pool, const std::string& lo
         options.num_cores = k.cores;
         auto space = loopnest::ansor_space::create(k.task->dag(), options);
         if (!space) return error{space.error().code, k.task->workload().text() + ": " + space.error().detail};
-        std::vector<std::size_t> order(k.trials.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { // of equal ones the first of the log
-            const double x = k.trials[a].first, y = k.trials[b].first;
-            return x != y ? x < y : a < b;
-        });
-        std::vector<decision_vector> points;
-        for (const auto i : order) {
-            if (points.size() == best) break;
-            auto point = space->decide(k.trials[i].second);
-            if (!point) { // a schedule that neither this search nor Ansor's makes
-                ++outside;
-                continue;
-            }
-            if (std::find(points.begin(), points.end(), *point) != points.end()) continue;
-            if (auto in = pool.add(k.task->workload().text(), task_class_levels(*k.task), k.platform, *space, *point, k.trials[i].first); !in)
-                return in;
-            points.push_back(*std::move(point));
-        }
-        with_schedule += points.empty() ? 0 : 1;
-        added += points.size();
+        const auto in = pool.add_fastest(k.task->workload().text(), task_class_levels(*k.task), k.platform, *space, k.trials, best);
+        if (!in) return in.error();
+        with_schedule += in->added > 0 ? 1 : 0;
+        added += in->added;
+        outside += in->outside; // schedules that neither this search nor Ansor's makes
     }
     notes.push_back(log + ": " + std::to_string(added) + " schedules of " + std::to_string(with_schedule) + " kernels may be transferred");
     const auto say = [&](std::size_t n, const char* what) {

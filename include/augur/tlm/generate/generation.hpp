@@ -22,10 +22,11 @@ namespace augur::inline v0::tlm {
 
 /// Options of `generator::generate`.
 struct generation_options : token_sampling {
-    std::size_t count = 64;   ///< points; fewer come if the space has no more with a probability
-    bool sample = true;       ///< false: the most likely ones (beam search; greedy for one)
-    std::size_t batch = 64;   ///< sequences of the model at the same time
-    std::size_t discards = 8; ///< aligned: fewer points come if so many sentences for each of them are thrown away
+    std::size_t count = 64; ///< points; fewer come if the space has no more with a probability
+    bool sample = true;     ///< false: the most likely ones (beam search; greedy for one)
+    std::size_t batch = 64; ///< sequences of the model at the same time
+    /// Fewer points come if so many sentences for each of them are thrown away; without `aligned` only those count that are longer than the context.
+    std::size_t discards = 8;
     std::uint64_t seed = 1;
 
     /// Errors: invalid_argument
@@ -50,7 +51,8 @@ struct generation_report {
     };
     std::size_t points = 0;
     std::size_t forced = 0;    ///< tokens without an alternative; they need no logits unless samples are aligned
-    std::size_t discarded = 0; ///< sentences thrown away: with a token that is not legal (if aligned), or excluded points
+    std::size_t discarded = 0; ///< sentences thrown away: with a token that is not legal (if aligned), excluded points, or too long
+    std::size_t too_long = 0;  ///< of these: longer than the context of the model
     std::size_t unsayable = 0; ///< legal choices with a word that the vocabulary does not have, of all points (`token_walk`)
     std::array<by_kind, decision_kinds> kinds{};
     std::vector<std::string> unknown_words; ///< of the prompt, each once: the vocabulary does not have them, and the model reads [UNK] in their place

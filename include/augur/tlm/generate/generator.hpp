@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -38,9 +39,10 @@ namespace augur::inline v0::tlm {
 /// by perturbed log-probabilities, and equal beginnings go through the model once. Points that came leave a trie of tokens with their probability
 /// (`point_trie`), so each point comes with its probability divided by that of all that have not come, over all calls.
 ///
-/// The trie may have promised a beginning more probability than its tokens turn out to have: points may be excluded before the model has told their
-/// probability and, with `aligned` (grammar-aligned decoding, Park et al. 2024), tokens may not be legal. The difference is one more child, which
-/// competes as the others. If it is drawn, that sentence is thrown away and the trie knows the true value, so the ratios of the points stay exact.
+/// The probability that the trie stores for a prefix may be an upper bound: points may be excluded before the model has computed their probability and,
+/// with `aligned` (grammar-aligned decoding, Park et al. 2024), tokens may not be legal. The excess is a dummy child, which competes as the others. If it
+/// is drawn, that sentence is thrown away and the trie stores the true value, so the ratios of the points stay exact. A
+/// sentence that does not fit into the context of the model is thrown away, too: there are no points behind its beginning.
 ///
 /// Cost     the model for each choice of each point, at most; with `aligned` for each token of each sentence, also those thrown away; sequences are
 ///          copied where points part
@@ -57,12 +59,14 @@ public:
         if (!tokens) return tokens.error();
         auto session = open_session(model, *tokens);
         if (!session) return session.error();
-        return generator(model, words, form, space, *std::move(session), std::move(unknown));
+        return generator(model, words, form, space, *std::move(session), tokens->size(), std::move(unknown));
     }
 
     /// Leaves out a point, for example one that was measured.   Errors: illegal_schedule, as `trace_path` and `token_walk::failed`
     [[nodiscard]] result<void> exclude(std::span<const std::uint64_t> decisions) {
         if (auto legal = trace_path(*space_, decisions); !legal) return legal.error();
+        std::erase_if(
+            held_, [&](const generated_point& p) { return std::equal(p.decisions.begin(), p.decisions.end(), decisions.begin(), decisions.end()); });
         token_walk<P> walk(*space_, *words_, form_);
         std::vector<point_trie::step> path;
         std::vector<token> passed;
@@ -71,13 +75,13 @@ public:
             if (walk.failed()) return *walk.failed();
             const auto& taken = walk.decisions();
             const auto differ = std::mismatch(taken.begin(), taken.end(), decisions.begin(), decisions.end());
-            // where no other choice can be told, the walk has taken one that the point may not have
+            // where no choice has tokens, the walk has taken one that the point may not have
             if (differ.first != taken.end() && differ.second != decisions.end()) return {};
             if (!open && taken.size() == decisions.size()) break;
             if (!open || taken.size() >= decisions.size() || decisions[taken.size()] >= walk.options())
                 return detail::options_changed((std::min)(taken.size(), decisions.size()));
             const auto t = walk.towards(decisions[taken.size()]);
-            if (!t) return {}; // it cannot be told, so it cannot come
+            if (!t) return {}; // it has no tokens, so it is never written
             path.push_back({std::make_shared<token_choice>(token_choice{{walk.choices().begin(), walk.choices().end()}, {}}), *t});
             walk.choose(*t);
         }
@@ -86,7 +90,8 @@ public:
     }
 
     /// The points, batch by batch. Without `sample` the most likely comes first within a batch. With it they stand by their perturbed log-probability, which
-    /// is random: sort by `log_probability` for the most likely.
+    /// is random: sort by `log_probability` for the most likely. Points that were written before an error come first in the next call; those that the space
+    /// does not have any more, because it has changed, wait until it has them.
     /// Errors  invalid_argument: options beyond their domain; limit: logits that are no numbers or were not written, or no legal token has a probability;
     ///         illegal_schedule, as `token_walk::failed`, or the space no longer has a point; those of the model
     [[nodiscard]] result<std::vector<generated_point>> generate(const generation_options& options) {
@@ -94,13 +99,18 @@ public:
         if (options != sampled_by_) left_.forget_probabilities();
         sampled_by_ = options;
         random_engine rng(options.seed);
-        std::vector<generated_point> out;
-        const std::size_t before = report_.discarded;
+        std::vector<generated_point> out, waiting;
+        for (auto& p : held_) (out.size() < options.count && trace_path(*space_, p.decisions) ? out : waiting).push_back(std::move(p));
+        held_ = std::move(waiting);
+        const std::size_t before = report_.discarded, too_long = report_.too_long;
         for (std::size_t discarded = 0; out.size() < options.count && left_.log_left(point_trie::root) > -infinity;) {
-            if (options.aligned && discarded > options.discards * options.count) break;
+            if ((options.aligned ? discarded : report_.too_long - too_long) > options.discards * options.count) break;
             // once sentences are thrown away more are begun than are missing; the last ones are left then
             const auto n = discarded > 0 ? options.batch : (std::min)(options.batch, options.count - out.size());
-            if (auto drawn = run(options, n, rng, out); !drawn) return drawn.error();
+            if (auto drawn = run(options, n, rng, out); !drawn) {
+                held_.insert(held_.begin(), std::make_move_iterator(out.begin()), std::make_move_iterator(out.end()));
+                return drawn.error();
+            }
             discarded = report_.discarded - before;
         }
         report_.points += out.size();
@@ -129,8 +139,10 @@ private:
         double log_probability = 0, model_log_probability = 0;
         double score = 0; ///< perturbed log-probability, or that itself
         std::size_t slot = 0;
-        bool ends = false; ///< no choice comes any more
+        std::size_t length = 0; ///< tokens that the model was told, those of the prompt included
+        bool ends = false;      ///< no choice comes any more
         bool complete = false;
+        bool too_long = false;
     };
     struct child {
         static constexpr std::size_t same = static_cast<std::size_t>(-1), thrown_away = same - 1;
@@ -143,14 +155,22 @@ private:
     sentence_form form_;
     const P* space_;
     session_type session_;
+    std::size_t prompt_; ///< its tokens
     point_trie left_;
     token_sampling sampled_by_;
     generation_report report_;
     token_probabilities row_;
+    std::vector<generated_point> held_; ///< written before an error, for the next call
 
-    generator(const M& model, const vocabulary& words, sentence_form form, const P& space, session_type session, std::vector<std::string> unknown)
-        : model_(&model), words_(&words), form_(form), space_(&space), session_(std::move(session)) {
+    generator(const M& model, const vocabulary& words, sentence_form form, const P& space, session_type session, std::size_t prompt,
+              std::vector<std::string> unknown)
+        : model_(&model), words_(&words), form_(form), space_(&space), session_(std::move(session)), prompt_(prompt) {
         report_.unknown_words = std::move(unknown);
+    }
+
+    void append(beam& b, std::span<const token> tokens) {
+        session_.append(b.slot, tokens);
+        b.length += tokens.size();
     }
 
     /// Goes to the next choice of a beam.
@@ -165,7 +185,7 @@ private:
         } else if (b.ends) {
             b.complete = true;
         } else {
-            session_.append(b.slot, passed);
+            append(b, passed);
         }
         return {};
     }
@@ -177,7 +197,7 @@ private:
         b.log_forced += row_.log_probabilities(std::span(&t, 1), sampled_by_).front();
         b.model_log_probability += row_.log_probability(t);
         b.forced.pop_back();
-        session_.append(b.slot, std::span(&t, 1));
+        append(b, std::span(&t, 1));
     }
 
     /// Appends the children of a beam: its legal tokens with a probability that is left, and a sentence to be thrown away for what is not.
@@ -202,8 +222,8 @@ private:
         }
         b.choice = std::move(choice);
         const double all = log_sum_exp(left);
-        const bool promised = !left_.is_known(b.node) && all < b.log_left - rounding; // more than there is
-        if (left.empty() || (sample && promised)) {
+        const bool excess = !left_.is_known(b.node) && all < b.log_left - rounding; // more than there is
+        if (left.empty() || (sample && excess)) {
             children.push_back({parent, child::thrown_away, 0, 0, 0, 0});
             left.push_back(b.log_left + (left.empty() ? 0 : log_one_minus_exp(all - b.log_left)));
         }
@@ -255,6 +275,7 @@ private:
                     b.path = std::move(beams[i].path);
                     b.slot = beams[i].slot;
                 }
+                b.length = beams[i].length;
                 const token t = beams[i].choice->tokens[c.choice];
                 b.path.push_back({beams[i].choice, t});
                 b.node = left_.below(beams[i].node, t);
@@ -266,7 +287,7 @@ private:
                     b.complete = true;
                 } else {
                     b.walk->choose(t);
-                    session_.append(b.slot, std::span(&t, 1));
+                    append(b, std::span(&t, 1));
                     if (auto went = advance(b); !went) return went;
                 }
                 if (b.complete) free_slots.push_back(b.slot);
@@ -289,12 +310,19 @@ private:
         std::vector<beam> beams(1);
         beams[0].walk = std::make_unique<token_walk<P>>(*space_, *words_, form_);
         beams[0].log_left = left_.log_left(point_trie::root);
+        beams[0].length = prompt_;
         if (auto went = advance(beams[0]); !went) return went;
         std::vector<float> logits;
+        const std::size_t context = detail::context_of(*model_);
         for (;;) {
             std::vector<std::size_t> open, slots;
             std::vector<child> children;
             for (std::size_t i = 0; i < beams.size(); ++i) {
+                if (auto& b = beams[i]; !b.complete && b.length > context) {
+                    b.walk.reset();
+                    b.complete = b.too_long = true;
+                    free_slots.push_back(b.slot);
+                }
                 if (beams[i].complete) {
                     children.push_back({i, child::same, 0, 0, 0, beams[i].score});
                 } else {
@@ -327,7 +355,12 @@ private:
         for (auto& b : beams) {
             if (!b.walk) {
                 ++report_.discarded;
-                left_.learn(b.path);
+                if (b.too_long) {
+                    ++report_.too_long;
+                    left_.spend(b.path);
+                } else {
+                    left_.learn(b.path);
+                }
             } else if (out.size() < options.count) {
                 if (auto legal = b.walk->check_point(); !legal) return legal;
                 report_.unsayable += b.walk->unsayable();

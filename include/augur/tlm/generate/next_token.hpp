@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -39,7 +40,8 @@ concept next_token_session = std::movable<Session> && requires(Session& s, std::
 ///
 /// Syntax      `m.words() -> std::size_t`, the size of its vocabulary, and either `m.open(prompt) -> result<session>`, a `next_token_session`, or, for a
 ///             model without state, `m.logits(tokens, out) -> result<void>`: out (words) <- logits of the token behind these tokens
-/// Optional    `m.context() -> std::size_t`: the most tokens of a sequence, its prompt included. `generate_unconstrained` counts longer sentences as illegal
+/// Optional    `m.context() -> std::size_t`: the most tokens of a sequence, its prompt included. `generator` throws longer sentences away,
+///             `generate_unconstrained` counts them as illegal; without it they are asked for, and the model may fail
 /// Threads     concurrent const calls are allowed; the model outlives its sessions
 template <class M>
 concept next_token_model = requires(const M& m) {
@@ -70,6 +72,20 @@ private:
     std::vector<token> prompt_;
     std::vector<std::vector<token>> tokens_;
 };
+
+namespace detail {
+
+/// The most tokens of a sentence, its prompt included: `context()` of a model that has it.
+template <class M>
+[[nodiscard]] std::size_t context_of([[maybe_unused]] const M& model) {
+    if constexpr (requires {
+                      { model.context() } -> std::convertible_to<std::size_t>;
+                  })
+        return static_cast<std::size_t>(model.context());
+    else return (std::numeric_limits<std::size_t>::max)();
+}
+
+} // namespace detail
 
 /// A session of a model behind a prompt.   Errors: those of the model
 template <next_token_model M>

@@ -34,10 +34,10 @@ namespace detail {
 
 } // namespace detail
 
-/// Walks from the root of a space to a leaf by tokens. Tokens without an alternative are passed over, and told.
+/// Walks from the root of a space to a leaf by tokens. Tokens without an alternative are taken and reported.
 ///
-/// A choice with a word that the vocabulary does not know cannot be told and is left out. If none can be told, the first is taken, without a token, so that a
-/// small vocabulary narrows a space and does not close it; `unsayable` counts what was left out.
+/// A choice with a word that is not in the vocabulary has no tokens and is left out. If no choice has tokens, the first is taken without a token: a small
+/// vocabulary makes a space smaller, never empty. `unsayable` counts the choices that were left out.
 ///
 /// A walk fails at a decision for which the space has no option, or not those that it had a moment before.
 ///
@@ -122,12 +122,12 @@ public:
     void choose(token t) {
         if (!failed_) tell(t); // a copy may have failed
     }
-    /// The legal token that leads to a value of the open decision; nullopt: it cannot be told, or is beyond the options.
+    /// The legal token that leads to a value of the open decision, where the walk has not gone to another value already; nullopt: it has no tokens, or is
+    /// beyond the options.
     [[nodiscard]] std::optional<token> towards(std::uint64_t value) const {
         if (value >= open_->options) return std::nullopt;
         std::vector<token> spelling;
-        bool known = true;
-        word_sink sink([&](std::string_view w) { known = words_->append(w, spelling) && known; });
+        word_sink sink([&](std::string_view w) { words_->append(w, spelling); });
         walk_->value(value, sink);
         std::size_t at = told_;
         { // the tokens of the words that are spelled already
@@ -141,7 +141,7 @@ public:
             }
             at += before.size();
         }
-        if (!known || at >= spelling.size() || std::find(next_.begin(), next_.end(), spelling[at]) == next_.end()) return std::nullopt;
+        if (at >= spelling.size() || std::find(next_.begin(), next_.end(), spelling[at]) == next_.end()) return std::nullopt;
         return spelling[at];
     }
 
@@ -152,7 +152,7 @@ public:
             return error{errc::illegal_schedule, "generator: the space does not have a point that it has offered: " + legal.error().detail};
         return {};
     }
-    /// Choices that were left out, as they cannot be told.
+    /// Choices that were left out because they have no tokens.
     [[nodiscard]] std::size_t unsayable() const noexcept { return unsayable_; }
 
 private:
@@ -207,9 +207,13 @@ private:
     }
     void find_next() {
         next_.clear();
-        for (const auto& c : choices_of_word_)
-            if (c.begin + told_ < c.end)
-                if (const token t = tokens_[c.begin + told_]; std::find(next_.begin(), next_.end(), t) == next_.end()) next_.push_back(t);
+        std::vector<bool> found(words_->size());
+        for (const auto& c : choices_of_word_) {
+            if (c.begin + told_ >= c.end) continue;
+            const token t = tokens_[c.begin + told_];
+            if (!found[t]) next_.push_back(t);
+            found[t] = true;
+        }
     }
     void tell(token t) {
         std::erase_if(choices_of_word_, [&](const word_tokens& c) { return c.begin + told_ < c.end && tokens_[c.begin + told_] != t; });

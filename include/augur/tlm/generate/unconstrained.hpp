@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,20 +31,6 @@
 #include <augur/tlm/vocabulary.hpp>
 
 namespace augur::inline v0::tlm {
-
-namespace detail {
-
-/// The most tokens of a sentence, its prompt included: `context()` of a model that has it.
-template <class M>
-[[nodiscard]] std::size_t context_of([[maybe_unused]] const M& model) {
-    if constexpr (requires {
-                      { model.context() } -> std::convertible_to<std::size_t>;
-                  })
-        return static_cast<std::size_t>(model.context());
-    else return (std::numeric_limits<std::size_t>::max)();
-}
-
-} // namespace detail
 
 /// What was written without a mask.
 struct unconstrained_points {

@@ -114,6 +114,7 @@ public:
         std::vector<std::uint32_t> records;
     };
     [[nodiscard]] std::size_t sentences() const noexcept { return sentences_; } ///< of an epoch
+    [[nodiscard]] std::size_t groups() const noexcept { return groups_; }       ///< of an epoch
     /// Groups of a unit of parallel work: a batch has as many sentences with weights as it has at most without.
     [[nodiscard]] std::size_t groups_of_part() const noexcept { return options_->weighted ? options_->sentences : 1; }
     [[nodiscard]] std::size_t groups_of_batch() const noexcept { return options_->prompts * groups_of_part(); }
@@ -259,7 +260,7 @@ private:
 /// @param progress  `progress(training_progress)` -> bool after each step; false: write the checkpoint and stop
 /// Errors           invalid_argument (the options); not_found: nothing to learn from; shape_mismatch: a token beyond the model; limit: a sentence is longer
 ///                  than the context, or the loss or a parameter is no number; interrupted; version_mismatch: the checkpoint is of another training; io
-/// Cost             per token and layer 6 (4 D^2 + 2 D F) operations, and 6 D V per learned token; memory of `prompts` + 3 models
+/// Cost             per token and layer 6 (4 D^2 + 2 D F) operations, and 6 D V per learned token; memory of at most `prompts` + 3 models
 template <bulk_executor E, class Progress>
 [[nodiscard]] result<void> train(gpt2<float>& net, const dataset& corpus, const corpus_tokens& tokens, sentence_form form,
                                  const training_options& options, E& threads, const Progress& progress) {
@@ -278,9 +279,9 @@ template <bulk_executor E, class Progress>
     }
     const std::size_t a_epoch = plan.steps(), steps = a_epoch * options.epochs, resumed = step;
 
-    const std::size_t groups_of_part = plan.groups_of_part();
-    std::vector<gpt2_pass<float>> passes(plan.groups_of_batch());
-    std::vector<gpt2<float>> parts(options.prompts, gpt2<float>::zeros(config));
+    const std::size_t groups_of_part = plan.groups_of_part(), groups_of_batch = plan.groups_of_batch();
+    std::vector<gpt2_pass<float>> passes((std::min)(groups_of_batch, plan.groups()));
+    std::vector<gpt2<float>> parts((passes.size() + groups_of_part - 1) / groups_of_part, gpt2<float>::zeros(config));
     auto grad = gpt2<float>::zeros(config);
     std::vector<detail::training_plan::group> groups;
     std::size_t groups_of = (std::numeric_limits<std::size_t>::max)();
@@ -292,7 +293,7 @@ template <bulk_executor E, class Progress>
             groups = plan.epoch(epoch);
             groups_of = epoch;
         }
-        const auto first = step % a_epoch * passes.size(), n = (std::min)(passes.size(), groups.size() - first);
+        const auto first = step % a_epoch * groups_of_batch, n = (std::min)(groups_of_batch, groups.size() - first);
         std::vector<result<void>> filled(n);
         threads.bulk(n, [&](std::size_t p) {
             auto& pass = passes[p];

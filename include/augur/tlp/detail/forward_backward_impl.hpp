@@ -259,7 +259,8 @@ void forward_backward<S>::run_lstm_backward(const model<S>& net, detail::batch_p
 
 template <nn::scalar S>
 void forward_backward<S>::run_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last,
-                                       detail::batch_piece<S>& piece, std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const {
+                                       detail::batch_piece<S>& piece, std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums,
+                                       bool decoders_only) const {
     const bool recurrent = !net.lstm.empty();
     const std::size_t outputs = net.decoders.size();
     const nn::index t = std::as_const(piece.z[0]).view().rows();
@@ -284,15 +285,21 @@ void forward_backward<S>::run_backward(const model<S>& net, const deduplicated_b
         const auto& decoder = net.decoders[k];
         for (std::size_t l = decoder.size(); l-- > 0;) {
             const auto input = l == 0 ? piece.z.back().view() : piece.decoded[k][l - 1].view();
+            if (l == 0 && decoders_only) {
+                decoder[l].backward(input, now->view(), grad.decoders[k][l]);
+                break;
+            }
             auto d_input = next->shape(t, input.cols());
             decoder[l].backward(input, now->view(), d_input, grad.decoders[k][l], &packed_.decoders[k][l]);
             if (l > 0) nn::relu_backward<S>(input, d_input);
             std::swap(now, next);
         }
+        if (decoders_only) continue;
         if (outputs > 1 && heads == 0) piece.d_z.shape(t, d) = now->view();
         if (outputs > 1 && heads > 0) piece.d_z.view() += now->view();
         ++heads;
     }
+    if (decoders_only) return;
     if (heads == 0) now->shape(t, d).setZero();
     else if (outputs > 1) now->shape(t, d) = piece.d_z.view();
     for (std::size_t b = net.blocks.size(); b-- > 0;) {
@@ -307,9 +314,7 @@ void forward_backward<S>::run_backward(const model<S>& net, const deduplicated_b
 template <nn::scalar S>
 template <bulk_executor Executor>
 void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<const S> d_scores,
-                                   model<S>& grad) {
-    const auto u = static_cast<nn::index>(batch.distinct());
-    const nn::index d = net.config.width();
+                                   model<S>& grad, bool decoders_only) {
     const std::size_t size = net.lstm.empty() ? train_piece : lstm_piece;
     const std::size_t pieces = (batch.size() + size - 1) / size;
     const std::size_t parts = (std::min)(pieces, most_gradients); // ranges of pieces, each with its own gradient
@@ -321,11 +326,24 @@ void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch
         nn::set_zero(grads_[g]);
         const auto row_at = [&](std::size_t p) { return static_cast<std::size_t>(batch.begin()[(std::min)(batch.size(), p * size)]); };
         const std::size_t from = row_at(pieces * g / parts), to = row_at(pieces * (g + 1) / parts);
-        if (!recurrent) sums_[g].begin(batch.ids().subspan(from, to - from), batch.distinct(), d);
+        if (!recurrent && !decoders_only) sums_[g].begin(batch.ids().subspan(from, to - from), batch.distinct(), net.config.width());
         each_piece(g, parts, pieces, [&](std::size_t p) {
-            run_backward(net, batch, p * size, (std::min)(batch.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g], sums_[g]);
+            run_backward(net, batch, p * size, (std::min)(batch.size(), (p + 1) * size), pieces_[p], d_scores, grads_[g], sums_[g], decoders_only);
         });
     });
+    if (!decoders_only) encode_backward(net, batch, executor, pieces, parts);
+    if (parts == 0) nn::set_zero(grad);
+    else nn::sum_of(grad, std::span<const model<S>>(grads_).first(parts), executor);
+}
+
+/// Backward pass through the layers that are computed once per distinct row: the gradients of the pieces -> grads_ [0, parts).
+template <nn::scalar S>
+template <bulk_executor Executor>
+void forward_backward<S>::encode_backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::size_t pieces,
+                                          std::size_t parts) {
+    const auto u = static_cast<nn::index>(batch.distinct());
+    const nn::index d = net.config.width();
+    const bool recurrent = !net.lstm.empty();
 
     // sum the gradients of rows that occur in several parts, in the order of the parts; each call sums a slice of columns
     auto d_encoded = d_encoded_.shape(u, d);
@@ -371,9 +389,6 @@ void forward_backward<S>::backward(const model<S>& net, const deduplicated_batch
             }
         }
     });
-
-    if (parts == 0) nn::set_zero(grad);
-    else nn::sum_of(grad, std::span<const model<S>>(grads_).first(parts), executor);
 }
 
 } // namespace augur::inline v0::tlp

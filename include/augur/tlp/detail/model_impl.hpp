@@ -79,8 +79,8 @@ inline result<void> config::check() const {
         for (const nn::index w : *stack)
             if (w < 1 || w > most) return wrong("expected a width of 1 to 16384, got " + std::to_string(w));
     if (outputs < 1 || outputs > 64) return wrong("expected 1 to 64 outputs, got " + std::to_string(outputs));
+    if (backbone == backbone::lstm) return dead_layer ? wrong("the network with an LSTM has no dead layer") : result<void>();
     if (attention_layers < 1 || attention_layers > 16) return wrong("expected 1 to 16 attention layers, got " + std::to_string(attention_layers));
-    if (dead_layer && backbone == backbone::lstm) return wrong("the network with an LSTM has no dead layer");
     if (heads < 1 || width() % heads != 0)
         return wrong("expected heads that divide the width " + std::to_string(width()) + ", got " + std::to_string(heads));
     return {};

@@ -28,7 +28,8 @@ public:
     /// first output that has a label for it. Otherwise the few labels of the target head would be spread over many groups, and few pairs of them
     /// would be compared.
     ranking_groups(const training_samples& samples, const std::vector<std::uint32_t>& usable, const training_options& options)
-        : ranked_(options.fine.by_task && options.fine.loss == training_loss::lambda_rank), most_(ranked_ ? options.fine.list : options.batch) {
+        : ranked_(options.fine.by_task && options.fine.loss == training_loss::lambda_rank),
+          most_(ranked_ ? (std::min)(options.fine.list, options.batch) : options.batch) {
         const std::size_t outputs = samples.outputs;
         std::vector<std::vector<std::uint32_t>> members(ranked_ ? outputs : 1); // samples of the current task, by output
         for (std::size_t i = 0; i < usable.size();) {

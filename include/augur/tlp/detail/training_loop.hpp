@@ -110,14 +110,14 @@ public:
             next = fill_batch(drawn, next, append);
             pass_.forward_to_train(net, batch_, executor, scores_);
             compute_loss(sum);
-            pass_.backward(net, batch_, executor, std::span<const float>(d_scores_), grad_);
+            pass_.backward(net, batch_, executor, std::span<const float>(d_scores_), grad_, options_.fine.decoders_only);
             update(net);
         }
         return groups_.ranked() ? sum / static_cast<double>(drawn.size()) : sum;
     }
 
 private:
-    /// Fills the batch with whole groups from `next` on: at least one, and no more than `options.batch` schedules in all. Returns the group behind them.
+    /// Fills the batch with whole groups from `next` on, at most `options.batch` schedules. Returns the group behind them.
     template <class Append>
     std::size_t fill_batch(std::span<const std::span<std::uint32_t>> drawn, std::size_t next, const Append& append) {
         const auto outputs = static_cast<std::ptrdiff_t>(samples_->outputs);
@@ -165,12 +165,6 @@ private:
         const auto trained = [&](std::string_view name) {
             return !options_.fine.decoders_only || name.starts_with("decoder.") || name.starts_with("mtl_heads.");
         };
-        if (options_.fine.decoders_only)
-            model<float>::visit(
-                [&](std::string_view name, auto& g) {
-                    if (!trained(name)) g.setZero();
-                },
-                grad_);
         nn::clip_norm(grad_, options_.fine.clip);
         adam_.step(net, grad_, trained);
     }

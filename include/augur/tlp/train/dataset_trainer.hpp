@@ -24,6 +24,7 @@
 #include <augur/core/hash.hpp>
 #include <augur/core/random_engine.hpp>
 #include <augur/dataset/top_k.hpp>
+#include <augur/record/replace_file.hpp>
 #include <augur/tlp/batch.hpp>
 #include <augur/tlp/detail/training_loop.hpp>
 #include <augur/tlp/model.hpp>
@@ -88,7 +89,7 @@ inline std::uint64_t run_hash(const model<float>& net, const row_table& table, c
     }
     const std::vector<std::uint64_t> words{static_cast<std::uint64_t>(o.fine.loss),
                                            static_cast<std::uint64_t>(o.fine.by_task),
-                                           o.fine.list,
+                                           (std::min)(o.fine.list, o.batch), // as `ranking_groups`
                                            o.batch,
                                            o.fine.rate == learning_rate_decay::cosine ? o.epochs : 0, // without cosine decay a run may be extended
                                            static_cast<std::uint64_t>(o.fine.rate),
@@ -140,7 +141,7 @@ public:
           loop_(net, train, usable_, options) {}
 
     /// Starts from the weights of the model, or resumes from the checkpoint if its file exists.
-    /// Errors: not_found (no usable sample), io, those of `load_checkpoint`.
+    /// Errors: not_found (no usable sample, no folder for the checkpoint), io, those of `load_checkpoint`.
     result<void> start() {
         report_.refused = train_->size() - usable_.size();
         if (loop_.groups().size() == 0)
@@ -156,12 +157,16 @@ public:
         const bool exists = std::filesystem::exists(std::filesystem::status(options_.checkpoint, wrong));
         if (wrong && wrong != std::errc::no_such_file_or_directory)
             return error{errc::io, "'" + options_.checkpoint + "': cannot open the checkpoint: " + wrong.message()};
-        if (!exists) return {};
-        auto from = load_checkpoint(options_.checkpoint, net_->config, state_.run);
-        if (!from) return from.error();
-        state_ = *std::move(from);
-        loop_.optimiser().restore(state_.first, state_.second, state_.steps);
-        report_.resumed_from = state_.epochs();
+        if (exists) {
+            auto from = load_checkpoint(options_.checkpoint, net_->config, state_.run);
+            if (!from) return from.error();
+            state_ = *std::move(from);
+            loop_.optimiser().restore(state_.first, state_.second, state_.steps);
+            report_.resumed_from = state_.epochs();
+        }
+        if (finished()) return {};
+        // a checkpoint that cannot be written is an error before the first epoch, not after it
+        if (auto writable = file_replacement::open(options_.checkpoint); !writable) return writable.error();
         return {};
     }
 
@@ -200,7 +205,7 @@ public:
         return {state_.epochs(), options_.epochs, state_.history.back(), seconds, left};
     }
 
-    /// Moves the weights of the best epoch to the model and returns the report.
+    /// Moves the weights of the best finished epoch to the model, or the first weights if there is none, and returns the report.
     /// @param stopped  by the user
     training_report finish(bool stopped) && {
         *net_ = std::move(state_.best_model);
@@ -259,8 +264,9 @@ private:
 /// @param train       samples with as many outputs as the model
 /// @param validation  evaluated after each epoch; may be empty
 /// @param progress    `progress(training_progress) -> bool`; false stops after this epoch
-/// Errors: invalid_argument, shape_mismatch, not_found (no usable sample), limit (the loss or a weight is not finite), io; those of
-/// `load_checkpoint`, among them version_mismatch if the file is of another run
+/// Errors: invalid_argument, shape_mismatch, not_found (no usable sample, no folder for the checkpoint), limit (the loss or a weight is not finite),
+/// io; those of `load_checkpoint`, among them version_mismatch if the file is of another run. After an error in an epoch the model has the weights of
+/// the best finished epoch, or is unchanged if there is none; after any other error it is unchanged.
 template <bulk_executor Executor, class Progress>
 result<training_report> train_on_dataset(model<float>& net, const row_table& table, const dataset& data, const training_samples& train,
                                          const training_samples& validation, Executor& executor, const training_options& options,
@@ -272,7 +278,10 @@ result<training_report> train_on_dataset(model<float>& net, const row_table& tab
     if (auto started = trainer.start(); !started) return started.error();
     bool stopped = false;
     while (!stopped && !trainer.finished()) {
-        if (auto trained = trainer.train_epoch(); !trained) return trained.error();
+        if (auto trained = trainer.train_epoch(); !trained) {
+            std::move(trainer).finish(false); // a late error does not cost the epochs before it
+            return trained.error();
+        }
         stopped = !progress(trainer.progress(std::chrono::duration<double>(clock::now() - begin).count()));
     }
     return std::move(trainer).finish(stopped);

@@ -151,8 +151,10 @@ public:
     /// grad <- dL/d(parameters), given dL/d(score) (N, outputs).   pre: the last call was forward_to_train with the same model and batch
     ///
     /// A score without a label has gradient 0 (`mtl_loss`); an output without labels in a piece is skipped for that piece.
+    /// @param decoders_only  stops below the decoders: their gradients are the same bits, all others are 0
     template <bulk_executor Executor>
-    void backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<const S> d_scores, model<S>& grad);
+    void backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::span<const S> d_scores, model<S>& grad,
+                  bool decoders_only = false);
 
 private:
     template <bulk_executor Executor>
@@ -166,7 +168,9 @@ private:
     void run_lstm(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
                   bool keep) const;
     void run_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, std::size_t last, detail::batch_piece<S>& piece,
-                      std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums) const;
+                      std::span<const S> d_scores, model<S>& grad, detail::row_sums<S>& sums, bool decoders_only) const;
+    template <bulk_executor Executor>
+    void encode_backward(const model<S>& net, const deduplicated_batch& batch, Executor& executor, std::size_t pieces, std::size_t parts);
     void attend_backward(const model<S>& net, const deduplicated_batch& batch, std::size_t first, detail::batch_piece<S>& piece, nn::buffer<S>* now,
                          nn::buffer<S>* next, model<S>& grad, detail::row_sums<S>& sums) const;
     void copy_projected(std::span<const std::uint32_t> ids, nn::buffer<S>& qkv) const;

@@ -28,7 +28,7 @@ enum class learning_rate_decay : std::uint8_t {
 /// (scripts/tlp_train.py); `online` is for `fit_online`.
 struct training_options {
     std::size_t epochs = 12;
-    std::size_t batch = 512; ///< schedules per step
+    std::size_t batch = 512; ///< most schedules per step
     double learning_rate = 2e-3;
     std::uint64_t seed = 1;
     std::string checkpoint; ///< file of `train_on_dataset`, written after every epoch; a call with equal arguments resumes from it; empty: none
@@ -36,8 +36,8 @@ struct training_options {
     /// Options that are rarely changed.
     struct fine_settings {
         training_loss loss = training_loss::lambda_rank;
-        bool by_task = true;    ///< ranking groups hold schedules of one task, at most `list`; false: each batch is one group of any tasks
-        std::size_t list = 128; ///< maximum size of a ranking group; at least 2
+        bool by_task = true;    ///< ranking groups hold schedules of one task; false: each batch is one group of any tasks
+        std::size_t list = 128; ///< maximum size of a ranking group; at least 2; more than `batch` counts as `batch`
         double sharpness = 4;   ///< lambda_rank: uses label^sharpness, which separates the best programs of a task
         double regret = 1;      ///< lambda_rank: weight of `nn::expected_regret`, which penalises slow or failed picks
         double weight_decay = 1e-4;

@@ -19,6 +19,7 @@
 #include <augur/search/concepts.hpp>
 #include <augur/space/concepts.hpp>
 #include <augur/space/walk.hpp>
+#include <augur/tune/concepts.hpp>
 #include <augur/workload/concepts.hpp>
 
 namespace augur::inline v0 {
@@ -42,6 +43,15 @@ struct decide_name {
 struct neighbour_name {
     int neighbour = 0;
 };
+struct cursor_name {
+    int cursor = 0;
+};
+struct fingerprint_name {
+    int fingerprint = 0;
+};
+struct expected_latency_name {
+    int expected_latency = 0;
+};
 struct meaning_name {
     int meaning = 0;
 };
@@ -58,6 +68,12 @@ template <class C>
 concept names_decide = can_be_base<C> && !requires { &name_probe<C, decide_name>::decide; };
 template <class C>
 concept names_neighbour = can_be_base<C> && !requires { &name_probe<C, neighbour_name>::neighbour; };
+template <class C>
+concept names_cursor = can_be_base<C> && !requires { &name_probe<C, cursor_name>::cursor; };
+template <class C>
+concept names_fingerprint = can_be_base<C> && !requires { &name_probe<C, fingerprint_name>::fingerprint; };
+template <class C>
+concept names_expected_latency = can_be_base<C> && !requires { &name_probe<C, expected_latency_name>::expected_latency; };
 template <class C>
 concept names_meaning = can_be_base<C> && !requires { &name_probe<C, meaning_name>::meaning; };
 template <class C>
@@ -126,7 +142,23 @@ struct tuner_arguments {
     static_assert(!names_neighbour<Space> || offers_neighbour<Space>,
                   "the space has a member `neighbour` that is not `neighbour(std::span<const std::uint64_t>, std::uint64_t, random_engine&) const -> "
                   "std::uint64_t`, so mutation would not use it");
+    static_assert(!names_cursor<Space> || offers_cursor<Space>,
+                  "the space has a member `cursor` that is not `cursor() const`, an object with `next() -> std::optional<decision>` and "
+                  "`choose(value)`, so no walk would use it");
+    static_assert(!names_fingerprint<Space> || offers_fingerprint<Space>,
+                  "the space has a member `fingerprint` that is not `fingerprint(std::span<const std::uint64_t>) const -> std::uint64_t`, so equal "
+                  "schedules would not be recognised by it");
+    static_assert(!names_expected_latency<Strategy> || expects_latency<Strategy>,
+                  "the strategy has a member `expected_latency` that is not `expected_latency(std::span<const std::uint64_t>) const -> double`");
 };
+
+/// The runner of a tuner, checked in words.
+template <class R, class S, class Task>
+consteval bool is_runner() {
+    static_assert(runner<R, S, Task>, "the runner is no augur::runner: it needs `measure(const Task&, std::span<const S>) -> "
+                                      "std::vector<augur::measurement>`");
+    return true;
+}
 } // namespace detail
 
 } // namespace augur::inline v0

@@ -149,6 +149,8 @@ private:
                 const bool kept = static_cast<bool>(done);
                 if (written && !kept) written = std::move(done);
                 points.push_back({std::move(c.decisions), m.latency()});
+                runner_errors_ = m.status == outcome::runner_error ? runner_errors_ + 1 : 0;
+                if (runner_errors_ > 0) runner_reason_ = m.reason;
                 book_.add(task, c.hash, std::move(batch[i]), std::move(m), false);
                 if (kept) report_progress(task, from + i < expected.size() ? expected[from + i] : infinity);
             }
@@ -156,6 +158,9 @@ private:
             if (received > n)
                 return error{errc::invalid_argument, "tuning: the runner gave " + std::to_string(received) + " measurements for " +
                                                          std::to_string(n) + " candidates, so which is whose is not known"};
+            if (options_.runner_errors > 0 && runner_errors_ >= options_.runner_errors && !hooks_.stop())
+                return error{errc::io,
+                             "tuning: the runner failed for " + std::to_string(runner_errors_) + " candidates in a row, at last: " + runner_reason_};
             from += n;
         }
         return {};
@@ -223,7 +228,9 @@ private:
     std::size_t first_round_; ///< the same of the first round, at most `round_`
     bool shown_;              ///< somebody sees the progress
     double begin_ = 0;
-    std::size_t trained_at_ = 0; ///< retraining point of the last training
+    std::size_t runner_errors_ = 0; ///< failures of the runner itself since its last answer
+    std::string runner_reason_;     ///< of the latest
+    std::size_t trained_at_ = 0;    ///< retraining point of the last training
 };
 
 } // namespace augur::inline v0::detail

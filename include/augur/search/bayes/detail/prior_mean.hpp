@@ -21,8 +21,8 @@
 
 namespace augur::inline v0::detail {
 
-/// Asks the scorer for the known points and the candidates, and removes candidates that cannot be realised. A score that is not finite becomes
-/// the mean of those of the known points.
+/// Asks the scorer for the known points and the candidates, and removes candidates that cannot be realised (-infinity or NaN) unless all are such. Any
+/// other score that is not finite becomes the mean of those of the known points; of the candidates, where no known point has one.
 ///
 /// @param known_prior  one per success   @param prior  one per candidate
 /// Errors: those of the scorer
@@ -34,16 +34,18 @@ template <class F>
     points.insert(points.end(), candidates.points.begin(), candidates.points.end());
     std::vector<float> scores(points.size(), 0.0F);
     if (auto ok = scorer(std::span<const decision_vector>(points), std::span<float>(scores)); !ok) return ok;
+    const auto of_known = std::span<const float>(scores).first(successes.size()),
+               of_candidates = std::span<const float>(scores).subspan(successes.size());
+    const auto is_finite = [](float s) { return std::isfinite(s); };
     double sum = 0;
     std::size_t finite = 0;
-    for (std::size_t i = 0; i < successes.size(); ++i)
-        if (std::isfinite(scores[i])) sum += static_cast<double>(scores[i]), ++finite;
+    for (const float s : std::any_of(of_known.begin(), of_known.end(), is_finite) ? of_known : of_candidates)
+        if (is_finite(s)) sum += static_cast<double>(s), ++finite;
     const double neutral = finite > 0 ? sum / static_cast<double>(finite) : 0;
     const auto value = [&](float s) { return std::isfinite(s) ? static_cast<double>(s) : neutral; };
-    std::transform(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(successes.size()), known_prior.begin(), value);
-    const auto of_candidates = std::span<const float>(scores).subspan(successes.size());
+    std::transform(of_known.begin(), of_known.end(), known_prior.begin(), value);
     std::transform(of_candidates.begin(), of_candidates.end(), prior.begin(), value);
-    const auto unusable = [](float s) { return s == unusable_score; };
+    const auto unusable = [](float s) { return s == unusable_score || std::isnan(s); };
     if (std::all_of(of_candidates.begin(), of_candidates.end(), unusable)) return {};
     std::size_t kept = 0;
     for (std::size_t i = 0; i < of_candidates.size(); ++i) {

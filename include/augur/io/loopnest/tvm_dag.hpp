@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_IO_TVM_DAG_HPP
-#define AUGUR_IO_TVM_DAG_HPP
+#ifndef AUGUR_IO_LOOPNEST_TVM_DAG_HPP
+#define AUGUR_IO_LOOPNEST_TVM_DAG_HPP
 
 /// @file
 /// Parser for the text form of a TVM auto_scheduler compute DAG (`ComputeDAG.__str__`, src/auto_scheduler/compute_dag.cc), one operation per line:
@@ -35,10 +35,10 @@
 
 #include <augur/core/config.hpp>
 #include <augur/core/error.hpp>
-#include <augur/io/detail/tvm_dag_body.hpp>
-#include <augur/io/detail/tvm_dag_extents.hpp>
-#include <augur/io/detail/tvm_dag_key.hpp>
-#include <augur/io/detail/tvm_dag_lexer.hpp>
+#include <augur/io/loopnest/detail/tvm_dag_body.hpp>
+#include <augur/io/loopnest/detail/tvm_dag_extents.hpp>
+#include <augur/io/loopnest/detail/tvm_dag_key.hpp>
+#include <augur/io/loopnest/detail/tvm_dag_lexer.hpp>
 #include <augur/loopnest/ir/dag.hpp>
 #include <augur/loopnest/ir/expr.hpp>
 #include <augur/loopnest/schedule/state.hpp>

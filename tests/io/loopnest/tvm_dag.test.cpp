@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <augur/io/tvm_dag.hpp>
+#include <augur/io/loopnest/tvm_dag.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,9 +24,9 @@
 
 #include <augur/loopnest/ir/dag_class.hpp>
 
-#include "../may_skip.hpp"
-#include "../record/logs.hpp"
-#include "logged_dags.hpp"
+#include "../../may_skip.hpp"
+#include "../../record/logs.hpp"
+#include "../logged_dags.hpp"
 
 namespace tvm_dag_test {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_IO_DETAIL_TVM_DAG_LEXER_HPP
-#define AUGUR_IO_DETAIL_TVM_DAG_LEXER_HPP
+#ifndef AUGUR_IO_LOOPNEST_DETAIL_TVM_DAG_LEXER_HPP
+#define AUGUR_IO_LOOPNEST_DETAIL_TVM_DAG_LEXER_HPP
 
 /// @file
-/// Lexer of the text of a TVM compute DAG (io/tvm_dag.hpp).
+/// Lexer of the text of a TVM compute DAG (io/loopnest/tvm_dag.hpp).
 
 #include <algorithm>
 #include <cstddef>

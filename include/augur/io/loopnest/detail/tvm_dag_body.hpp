@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_IO_DETAIL_TVM_DAG_BODY_HPP
-#define AUGUR_IO_DETAIL_TVM_DAG_BODY_HPP
+#ifndef AUGUR_IO_LOOPNEST_DETAIL_TVM_DAG_BODY_HPP
+#define AUGUR_IO_LOOPNEST_DETAIL_TVM_DAG_BODY_HPP
 
 /// @file
-/// Parser of the body expression of one operation in the text of a TVM compute DAG (io/tvm_dag.hpp).
+/// Parser of the body expression of one operation in the text of a TVM compute DAG (io/loopnest/tvm_dag.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/io/detail/tvm_dag_lexer.hpp>
+#include <augur/io/loopnest/detail/tvm_dag_lexer.hpp>
 #include <augur/loopnest/ir/expr.hpp>
 
 namespace augur::inline v0::detail {

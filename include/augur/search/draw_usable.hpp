@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_SEARCH_DETAIL_DRAW_USABLE_HPP
-#define AUGUR_SEARCH_DETAIL_DRAW_USABLE_HPP
+#ifndef AUGUR_SEARCH_DRAW_USABLE_HPP
+#define AUGUR_SEARCH_DRAW_USABLE_HPP
 
 /// @file
 /// Uniform samples that the scorer does not exclude.
@@ -17,7 +17,7 @@
 #include <augur/search/seen.hpp>
 #include <augur/space/walk.hpp>
 
-namespace augur::inline v0::detail {
+namespace augur::inline v0 {
 
 /// Appends up to `n` uniform samples that are not in `seen`, and adds them to `seen`. Samples with score -infinity or NaN come last: only if the
 /// space has no other unseen points, or 127 n samples do not give enough of them.
@@ -48,6 +48,6 @@ template <class Space, class F>
     return {};
 }
 
-} // namespace augur::inline v0::detail
+} // namespace augur::inline v0
 
 #endif

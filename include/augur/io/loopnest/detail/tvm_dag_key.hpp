@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_IO_DETAIL_TVM_DAG_KEY_HPP
-#define AUGUR_IO_DETAIL_TVM_DAG_KEY_HPP
+#ifndef AUGUR_IO_LOOPNEST_DETAIL_TVM_DAG_KEY_HPP
+#define AUGUR_IO_LOOPNEST_DETAIL_TVM_DAG_KEY_HPP
 
 /// @file
 /// Reads the output shape of a compute DAG from the workload key of its TVM task.
@@ -14,7 +14,7 @@
 
 #include <augur/core/error.hpp>
 #include <augur/core/json.hpp>
-#include <augur/io/detail/tvm_dag_lexer.hpp>
+#include <augur/io/loopnest/detail/tvm_dag_lexer.hpp>
 #include <augur/loopnest/ir/dag.hpp>
 
 namespace augur::inline v0::detail {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_IO_DETAIL_INDEX_RANGE_HPP
-#define AUGUR_IO_DETAIL_INDEX_RANGE_HPP
+#ifndef AUGUR_IO_LOOPNEST_DETAIL_INDEX_RANGE_HPP
+#define AUGUR_IO_LOOPNEST_DETAIL_INDEX_RANGE_HPP
 
 /// @file
 /// Interval arithmetic on the index expressions of a compute DAG.

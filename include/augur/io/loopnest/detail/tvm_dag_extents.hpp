@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AUGUR_IO_DETAIL_TVM_DAG_EXTENTS_HPP
-#define AUGUR_IO_DETAIL_TVM_DAG_EXTENTS_HPP
+#ifndef AUGUR_IO_LOOPNEST_DETAIL_TVM_DAG_EXTENTS_HPP
+#define AUGUR_IO_LOOPNEST_DETAIL_TVM_DAG_EXTENTS_HPP
 
 /// @file
 /// Inference of the extents that the text of a TVM compute DAG lacks: those of computed tensors and of reduce axes.
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <augur/core/error.hpp>
-#include <augur/io/detail/index_range.hpp>
+#include <augur/io/loopnest/detail/index_range.hpp>
 #include <augur/loopnest/ir/dag.hpp>
 #include <augur/loopnest/ir/expr.hpp>
 
