@@ -13,6 +13,7 @@
 #include <augur/metatune/training.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -164,7 +165,8 @@ std::vector<augur::iterator_features> configurations(const convolution& what, st
 }
 
 /// Rows to outputs, as a search calls it.
-void score_real(benchmark::State& state, bool in_super_graph) {
+/// @param again  the convolutions are those of the round before, as in a search with frozen convolutions: its table of loops is still there
+void score_real(benchmark::State& state, bool in_super_graph, bool again) {
     constexpr std::size_t candidates = 2048;
     mt::super_graph graph;
     for (const auto& one : structures)
@@ -184,7 +186,8 @@ void score_real(benchmark::State& state, bool in_super_graph) {
     c.features = loops[0].features.cols();
     c.convolutions = {128, 128};
     c.head = {128, 64};
-    const auto net = mt::network<float>::random_init(c, augur::random_engine(1));
+    const std::array nets{mt::network<float>::random_init(c, augur::random_engine(1)), mt::network<float>::random_init(c, augur::random_engine(2))};
+    std::size_t round = 0;
     mt::inference inference;
     std::vector<mt::loop_rows> recent(8);
     const double nodes = 1 + 2 * static_cast<double>(loops[0].features.rows());
@@ -200,7 +203,7 @@ void score_real(benchmark::State& state, bool in_super_graph) {
             work();
             seconds += limits::thread_seconds() - begin;
         };
-        timed([&] { inference.begin(net); });
+        timed([&] { inference.begin(nets[again ? 0 : round++ % 2]); });
         for (std::size_t i = 0; i < loops.size(); i += recent.size()) { // in the cache, as a search has just made them
             state.PauseTiming();
             std::copy_n(loops.begin() + static_cast<std::ptrdiff_t>(i), recent.size(), recent.begin());
@@ -258,6 +261,7 @@ void train_step(benchmark::State& state) {
 } // namespace
 
 BENCHMARK(score_dense)->Name("gcn/score/dense/f32")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(score_real, super_graph, true)->Name("gcn/score/real/f32")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(score_real, plain, false)->Name("gcn/score/real/plain/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(score_real, super_graph, true, false)->Name("gcn/score/real/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(score_real, again, true, true)->Name("gcn/score/real/again/f32")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(score_real, plain, false, false)->Name("gcn/score/real/plain/f32")->Unit(benchmark::kMillisecond);
 BENCHMARK(train_step)->Name("gcn/train/step")->Unit(benchmark::kMillisecond);

@@ -114,6 +114,30 @@ TEST_CASE("metatune inference: random candidates, shared and absent loops, maske
     }
 }
 
+TEST_CASE("metatune inference: networks that share their convolutions share loops, others do not, to the bit") {
+    mt::config c;
+    c.features = 5;
+    c.convolutions = {32, 16};
+    c.head = {16, 8};
+    const auto first = with_biases(c, 1);
+    auto other_head = first, other_gate = first, other_bias = first;
+    other_head.head = with_biases(c, 2).head;
+    other_gate.read_out.gate.b[0] += 0.5F;
+    other_bias.convolutions[1].b[0] += 0.5F;
+    augur::random_engine rng(4);
+    std::vector<std::vector<mt::loop_rows>> rounds(3);
+    for (auto& round : rounds)
+        for (int i = 0; i < 200; ++i) round.push_back(metatune_data::random_loops(i % 6, c.features, rng, 3));
+    mt::inference kept;
+    const std::vector<const mt::network<float>*> nets{&first, &other_head, &first, &other_gate, &first, &other_bias, &other_head};
+    for (std::size_t i = 0; i < nets.size(); ++i) {
+        CAPTURE(i);
+        mt::inference anew;
+        const auto& candidates = rounds[i % rounds.size()];
+        CHECK((outputs_in_one_round(kept, *nets[i], candidates).array() == outputs_in_one_round(anew, *nets[i], candidates).array()).all());
+    }
+}
+
 TEST_CASE("metatune inference: configurations of AutoTVM's templates, in graphs of their own and in a super-graph, as the forward pass") {
     const auto structures = candidates::of_all_templates();
     REQUIRE(structures.size() == 7);

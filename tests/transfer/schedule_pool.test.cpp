@@ -98,6 +98,27 @@ TEST_CASE("schedule_pool: the example of its documentation") {
     CHECK(*measured == 0); // toy tasks have no class
 }
 
+TEST_CASE("schedule_pool: of schedules that give one point the most exact is the source, in the place of the first") {
+    const auto small = of_extent(24), large = of_extent(96);
+    const auto asked = class_of("dense", "b");
+    for (const auto& of_large : some_points(large, 40, 5)) {
+        transfer::schedule_pool pool;
+        REQUIRE(pool.add("large", class_of("dense", "a"), "cpu", large, of_large, 1));
+        const auto alone = pool.adapt(small, asked, "cpu");
+        REQUIRE(alone.points.size() == 1);
+        if (alone.points[0].changed == 0) continue;
+        REQUIRE(pool.add("equal", class_of("dense", "c"), "cpu", small, alone.points[0].point, 1));
+        const auto both = pool.adapt(small, asked, "cpu");
+        REQUIRE(both.points.size() == 1);
+        CHECK(both.count(refusal::duplicate) == 1);
+        CHECK(both.points[0].point == alone.points[0].point);
+        CHECK(both.points[0].source == 1);
+        CHECK(both.points[0].exactness() == 1);
+        return;
+    }
+    FAIL("no schedule was changed");
+}
+
 TEST_CASE("schedule_pool: what is refused is counted by its reason") {
     const auto space = of_extent(24);
     const auto points = some_points(space, 4, 2);

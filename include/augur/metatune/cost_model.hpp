@@ -136,20 +136,20 @@ public:
         for (const auto& [identity, of_task] : tasks) {
             task_weights& to = adapted_[identity];
             if (of_task.size() == to.records) continue;
-            to.records = of_task.size();
-            task_samples samples;
-            const auto& seen = of_task; // clang 14 captures no structured binding
+            if (of_task.size() < to.records) to.samples = {}, to.records = 0;
+            const std::span seen =
+                std::span(of_task).subspan(std::exchange(to.records, of_task.size())); // oldest first: the others are in the samples
             const auto candidate = [&](std::size_t i) { return loops_of_(*seen[i]->task, *seen[i]->schedule); };
             const auto add = [&](std::size_t i, result<loop_rows>& loops) -> result<void> {
                 if (!loops || !loops->features.allFinite()) return {};
-                samples.candidates.push_back(*std::move(loops));
-                samples.seconds.push_back(seen[i]->outcome->latency());
+                to.samples.candidates.push_back(*std::move(loops));
+                to.samples.seconds.push_back(seen[i]->outcome->latency());
                 return {};
             };
             if (auto extracted = for_each_loops(seen.size(), candidate, add); !extracted) return extracted;
-            if (teaches(samples)) {
+            if (teaches(to.samples)) {
                 network<float> net = start_;
-                if (auto done = fine_tune(net, samples, options_); done) to.net = std::move(net);
+                if (auto done = fine_tune(net, to.samples, options_); done) to.net = std::move(net);
                 else if (outcome) outcome = std::move(done);
             }
         }
@@ -165,6 +165,7 @@ public:
 private:
     struct task_weights {
         std::optional<network<float>> net;
+        task_samples samples;    ///< of the records that can be scored
         std::size_t records = 0; ///< number of the task's records at the last adaptation
     };
 

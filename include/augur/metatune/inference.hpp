@@ -24,7 +24,8 @@ namespace metatune {
 /// Outputs of candidates one after the other, up to rounding those of `network::forward`.
 ///
 /// Where the graphs are stars and the network has two convolutions, loops that candidates share are computed once (detail/star_table.hpp), and what is
-/// left for each candidate are sums over its loops, one product for its root and the head. Other networks do all the work for each candidate.
+/// left for each candidate are sums over its loops, one product for its root and the head. Networks with the same convolutions and gate share these loops,
+/// as those of all tasks do that were adapted with frozen convolutions. Other networks do all the work for each candidate.
 ///
 /// The outputs of a candidate do not depend on the others, to the bit.
 /// Memory: the table of up to 2^16 distinct loops is kept, 100 MB for convolutions 128 wide
@@ -84,7 +85,7 @@ private:
         nn::map<float> embedding = kept_.embedding.shape(waiting(), config_.embedding());
         star_->embed(*net_, embedding);
         net_->head.forward(embedding, kept_.head, y);
-        if (star_->distinct() > most_loops) star_->begin(*net_);
+        if (star_->distinct() > most_loops) star_->restart(*net_);
         else star_->clear_candidates();
     }
 

@@ -46,7 +46,7 @@ enum class refusal : std::uint8_t {
     other_target,       ///< measured on another machine
     same_workload,      ///< the kernel's own schedule of this machine: that is reuse, not transfer
     no_common_decision, ///< none of its decisions is one of the kernel's
-    duplicate,          ///< another schedule gives the same point
+    duplicate,          ///< another schedule gives the same point; the source is the one with more of its own decisions in it
 };
 inline constexpr std::array<std::string_view, 5> refusal_names{"other class", "other target", "same workload", "no common decision", "duplicate"};
 [[nodiscard]] constexpr std::string_view to_string(refusal r) noexcept { return refusal_names[static_cast<std::size_t>(r)]; }
@@ -69,7 +69,7 @@ struct transferred_point {
 
 /// What a pool has for a kernel.
 struct transfer_list {
-    std::vector<transferred_point> points; ///< in the order of the pool
+    std::vector<transferred_point> points; ///< in the order of the pool; of equal points, the place of the first
     std::array<std::size_t, refusal_names.size()> refused{};
 
     [[nodiscard]] std::size_t count(refusal r) const noexcept { return refused[static_cast<std::size_t>(r)]; }
@@ -189,10 +189,13 @@ public:
                 transferred_point t{i, *agreement.finest(), std::move(adapted.path.values), adapted.equal, adapted.changed, adapted.unnamed};
                 const std::uint64_t hash = hash_decisions(t.point);
                 const auto [first, last] = known.equal_range(hash);
-                const bool is_known = std::any_of(first, last, [&](const auto& entry) { return out.points[entry.second].point == t.point; });
+                const auto same = std::find_if(first, last, [&](const auto& entry) { return out.points[entry.second].point == t.point; });
                 if (t.equal + t.changed == 0) refuse(refusal::no_common_decision);
-                else if (is_known) refuse(refusal::duplicate);
-                else {
+                else if (same != last) {
+                    refuse(refusal::duplicate);
+                    auto& kept = out.points[same->second];
+                    if (t.exactness() > kept.exactness() || (t.exactness() == kept.exactness() && t.level > kept.level)) kept = std::move(t);
+                } else {
                     known.emplace(hash, out.points.size());
                     out.points.push_back(std::move(t));
                 }

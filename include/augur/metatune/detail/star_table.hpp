@@ -56,8 +56,17 @@ public:
         for (std::uint64_t i = 0; i < (columns_ + 1) / 2; ++i) factors_.push_back(mix64(i) | 1U);
     }
 
-    /// Removes all candidates and loops and keeps the memory; what follows is for `net`, which must not change.
+    /// Removes all candidates; what follows is for `net`, which must not change. Loops and their rows stay where convolutions and gate are those of before:
+    /// a search with frozen convolutions scores most loops of a task many times, by networks that differ in the head.
     void begin(const network<float>& net) {
+        if (same_layers(net)) clear_candidates();
+        else restart(net);
+    }
+
+    /// Removes all candidates and loops and keeps the memory; what follows is for `net`.
+    void restart(const network<float>& net) {
+        convolutions_ = net.convolutions;
+        gate_ = net.read_out.gate;
         clear_candidates();
         index_.clear();
         kinds_.clear();
@@ -155,6 +164,14 @@ private:
         std::uint32_t candidate = none, place = 0;
     };
 
+    [[nodiscard]] bool same_layers(const network<float>& net) const {
+        const auto same_bits = [](const auto& a, const auto& b) {
+            return a.size() == b.size() && std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(float)) == 0;
+        };
+        const auto same_layer = [&](const auto& a, const auto& b) { return same_bits(a.W, b.W) && same_bits(a.b, b.b); };
+        return std::equal(convolutions_.begin(), convolutions_.end(), net.convolutions.begin(), net.convolutions.end(), same_layer) &&
+               same_layer(gate_, net.read_out.gate);
+    }
     [[nodiscard]] bool same(std::uint32_t loop, const float* row, const loop_kind& kind) const {
         return kinds_[loop] == kind && std::memcmp(rows_.data() + loop * columns_, row, columns_ * sizeof(float)) == 0;
     }
@@ -215,6 +232,8 @@ private:
         }
     }
 
+    std::vector<nn::graph_convolution<float>> convolutions_; ///< for which the rows were computed
+    nn::linear<float> gate_;
     std::size_t columns_; ///< F
     bool masked_;
     std::vector<std::uint64_t> factors_; ///< of the hash
