@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <augur/core/random_engine.hpp>
+#include <augur/dataset/add_trials.hpp>
 #include <augur/record/log_writer.hpp>
 #include <augur/record/logged_schedule.hpp>
 #include <augur/schedule/steps.hpp>
