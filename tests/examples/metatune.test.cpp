@@ -20,6 +20,7 @@
 #include <augur/workload/networks.hpp>
 
 #include "../../examples/tools/metatune/metatune.hpp"
+#include "../nn/same_parameters.hpp"
 #include "child_program.hpp"
 
 namespace metatune_program_test {
@@ -55,12 +56,6 @@ metatune_program::training_plan short_plan() {
     plan.meta.batch = 4;
     plan.meta.cold = 1;
     return plan;
-}
-
-bool same_weights(const mt::network<float>& a, const mt::network<float>& b) {
-    bool same = true;
-    mt::network<float>::visit([&](const std::string&, const auto& p, const auto& q) { same = same && p == q; }, a, b);
-    return same;
 }
 
 const std::string log_of_resnet = std::string(AUGUR_TEST_DIR) + "/../docs/results/transfer/resnet_18.jsonl.gz";
@@ -128,7 +123,7 @@ TEST_CASE("metatune: a training that is stopped anywhere and started again ends 
         std::size_t steps = 0;
         const auto cut = metatune_program::train(samples, plan, two, [&](auto, const auto&) { return ++steps < 3; });
         if (cut) {
-            CHECK(same_weights(*cut, *whole));
+            CHECK(same_parameters(*cut, *whole));
             break;
         }
         REQUIRE(cut.error().code == augur::errc::interrupted);
@@ -140,7 +135,7 @@ TEST_CASE("metatune: a training that is stopped anywhere and started again ends 
     std::filesystem::remove(plan.checkpoint);
     const auto often = metatune_program::train(samples, plan, two, [](auto, const auto&) { return true; });
     REQUIRE(often);
-    CHECK(same_weights(*often, *whole));
+    CHECK(same_parameters(*often, *whole));
 
     plan.meta.learning_rate *= 2; // another training
     const auto other = metatune_program::train(samples, plan, one, [](auto, const auto&) { return true; });

@@ -2,7 +2,6 @@
 #include <augur/io/autotvm_archive.hpp>
 
 #include <array>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include <doctest/doctest.h>
 
 #include "../record/autotvm_lines.hpp"
+#include "../record/logs.hpp"
 
 namespace autotvm_archive_test {
 
@@ -23,14 +23,12 @@ using namespace augur;
 namespace {
 
 struct log_on_disk {
-    std::string path = (std::filesystem::temp_directory_path() / "augur-autotvm-archive.jsonl").string();
+    logs::folder folder;
+    std::string path = folder / "log.jsonl";
     explicit log_on_disk(const std::vector<std::string>& lines) {
         std::ofstream out(path);
         for (const auto& l : lines) out << l << '\n';
     }
-    log_on_disk(const log_on_disk&) = delete;
-    log_on_disk& operator=(const log_on_disk&) = delete;
-    ~log_on_disk() { std::filesystem::remove(path); }
 };
 
 std::string gpu_config(int f, int unroll) {

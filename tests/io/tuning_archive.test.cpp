@@ -18,6 +18,7 @@
 #include <doctest/doctest.h>
 
 #include "../may_skip.hpp"
+#include "../record/logs.hpp"
 #include "archives.hpp"
 
 namespace tuning_archive_test {
@@ -295,9 +296,8 @@ TEST_CASE("tuning_archive: files, packed and cut" MAY_SKIP) {
     SKIP_CASE("no zlib");
 #endif
     if (std::system("command -v gzip >/dev/null") != 0) SKIP_CASE("no gzip");
-    const auto folder = std::filesystem::temp_directory_path() / "augur_tuning_archive";
-    std::filesystem::create_directories(folder);
-    const std::string plain = (folder / "a.json").string(), packed = (folder / "b.json.gz").string(), cut = (folder / "c.json.gz").string();
+    const logs::folder folder;
+    const std::string plain = folder / "a.json", packed = folder / "b.json.gz", cut = folder / "c.json.gz";
     std::vector<std::string> many; // long enough to be several blocks of gzip
     for (int i = 0; i < 4000; ++i)
         many.push_back("\"" + std::to_string(i) + R"(": {"block": )" + std::to_string(i * 7919 % 4001) +
@@ -305,9 +305,9 @@ TEST_CASE("tuning_archive: files, packed and cut" MAY_SKIP) {
     const std::string text = archives::cache_of(many);
     std::ofstream(plain) << text;
     REQUIRE(std::system(("gzip -c '" + plain + "' > '" + packed + "'").c_str()) == 0);
-    std::filesystem::copy_file(packed, cut, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(packed, cut);
     std::filesystem::resize_file(cut, std::filesystem::file_size(cut) / 2);
-    const std::vector<std::string> paths{plain, packed, cut, (folder / "none.json").string()};
+    const std::vector<std::string> paths{plain, packed, cut, folder / "none.json"};
     serial_executor one;
     thread_pool_executor four(4);
     const auto files = read_tuning_archives(paths, one);
@@ -334,7 +334,6 @@ TEST_CASE("tuning_archive: files, packed and cut" MAY_SKIP) {
     const auto refused = read_tuning_archive(packed, small, options);
     REQUIRE(!refused);
     CHECK(refused.error().code == errc::limit);
-    std::filesystem::remove_all(folder);
 }
 
 #ifdef AUGUR_TEST_NLOHMANN

@@ -7,20 +7,19 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "../nn/same_parameters.hpp"
+#include "../record/logs.hpp"
 #include "../search/threads.hpp"
 #include "data.hpp"
 
 namespace metatune_checkpoint_test {
 
 namespace mt = augur::metatune;
-
-std::string file(const char* name) { return (std::filesystem::temp_directory_path() / name).string(); }
 
 mt::config shape() {
     mt::config c;
@@ -41,18 +40,13 @@ std::vector<mt::task_samples> tasks() {
     return out;
 }
 
-bool equal(const mt::network<float>& a, const mt::network<float>& b) {
-    bool same = true;
-    mt::network<float>::visit([&](const std::string&, const auto& p, const auto& q) { same = same && p == q; }, a, b);
-    return same;
-}
-
 } // namespace metatune_checkpoint_test
 
 TEST_CASE("metatune checkpoint: a training that goes on from the file ends with the bits of one that did not stop") {
     using namespace metatune_checkpoint_test;
     const auto samples = tasks();
-    const auto path = file("augur_metatune_checkpoint.safetensors");
+    const logs::folder tmp;
+    const auto path = tmp / "checkpoint.safetensors";
     toy::threads threads{2};
     mt::pretraining_options options;
     options.epochs = 3;
@@ -68,17 +62,17 @@ TEST_CASE("metatune checkpoint: a training that goes on from the file ends with 
         REQUIRE(back);
         CHECK(back->stage == "pre-training");
         CHECK(back->state.steps == cut.steps);
-        CHECK(equal(back->state.first, cut.first));
-        CHECK(equal(back->state.second, cut.second));
+        CHECK(same_parameters(back->state.first, cut.first));
+        CHECK(same_parameters(back->state.second, cut.second));
         cut = std::move(back->state);
     }
-    CHECK(equal(whole.net, cut.net));
-    std::remove(path.c_str());
+    CHECK(same_parameters(whole.net, cut.net));
 }
 
 TEST_CASE("metatune checkpoint: of another run, torn, with a broken byte, or none") {
     using namespace metatune_checkpoint_test;
-    const auto path = file("augur_metatune_bad_checkpoint.safetensors");
+    const logs::folder tmp;
+    const auto path = tmp / "checkpoint.safetensors";
     const mt::checkpoint kept{7, "meta-training", mt::training_state(mt::network<float>::random_init(shape(), augur::random_engine(2)))};
     REQUIRE(mt::save_checkpoint(kept, path));
     const auto other = mt::load_checkpoint(path, shape(), 8);
@@ -163,7 +157,8 @@ TEST_CASE("metatune standardisation: mean 0 and deviation 1 over the present loo
 
 TEST_CASE("metatune standardisation: a weights file has it, and only a whole one") {
     using namespace metatune_checkpoint_test;
-    const auto path = file("augur_metatune_columns.safetensors");
+    const logs::folder tmp;
+    const auto path = tmp / "columns.safetensors";
     mt::trained_network trained{mt::network<float>::random_init(shape(), augur::random_engine(1)), "graph", {{1, 2, 3, 4}, {0, 1, 2, 0.5F}}};
     REQUIRE(mt::save(trained, path));
     const auto back = mt::load(path);
@@ -181,5 +176,4 @@ TEST_CASE("metatune standardisation: a weights file has it, and only a whole one
         CHECK(refused.error().code == augur::errc::invalid_argument);
     }
     CHECK(mt::load(path)->columns == trained.columns); // what cannot be loaded is not written
-    std::remove(path.c_str());
 }

@@ -14,6 +14,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../nn/same_parameters.hpp"
 #include "../search/threads.hpp"
 #include "data.hpp"
 
@@ -86,12 +87,6 @@ double speed_error(const mt::network<float>& net, const mt::task_samples& task, 
     for (nn::index i = 0; i < y.rows(); ++i)
         sum += std::pow(static_cast<double>(y(i, 0)) - least / task.seconds[static_cast<std::size_t>(i)], 2) / static_cast<double>(y.rows());
     return sum;
-}
-
-bool same_bits(const mt::network<float>& a, const mt::network<float>& b) {
-    bool same = true;
-    mt::network<float>::visit([&](const std::string&, const auto& p, const auto& q) { same = same && p == q; }, a, b);
-    return same;
 }
 
 mt::pretraining_options short_pretraining() {
@@ -176,8 +171,8 @@ TEST_CASE("metatune training: equal bits on one and two threads, and after an in
         const auto report = train(phase, one, by_one, go_on);
         REQUIRE(report);
         REQUIRE(train(phase, two, by_two, go_on));
-        CHECK(same_bits(by_one.net, by_two.net));
-        CHECK_FALSE(same_bits(by_one.net, start));
+        CHECK(same_parameters(by_one.net, by_two.net));
+        CHECK_FALSE(same_parameters(by_one.net, start));
         CHECK(by_one.steps == report->steps);
         CHECK_FALSE(report->stopped);
 
@@ -192,9 +187,9 @@ TEST_CASE("metatune training: equal bits on one and two threads, and after an in
         CHECK(in_parts.steps == 3);
         auto copy = in_parts; // as from a file
         while (copy.steps < report->steps) REQUIRE(train(phase, one, copy, stop_at_each_third));
-        CHECK(same_bits(copy.net, by_one.net));
-        CHECK(same_bits(copy.first, by_one.first));
-        CHECK(same_bits(copy.second, by_one.second));
+        CHECK(same_parameters(copy.net, by_one.net));
+        CHECK(same_parameters(copy.first, by_one.first));
+        CHECK(same_parameters(copy.second, by_one.second));
         const auto nothing = train(phase, one, copy, go_on);
         REQUIRE(nothing);
         CHECK(nothing->steps == 0);
@@ -298,7 +293,7 @@ TEST_CASE("metatune training: frozen convolutions do not move; the kinds of meta
     REQUIRE(mt::meta_train(state, tasks, serial, options, go_on));
     trained.push_back(state.net);
     for (std::size_t a = 0; a < trained.size(); ++a)
-        for (std::size_t b = 0; b < a; ++b) CHECK_FALSE(same_bits(trained[a], trained[b]));
+        for (std::size_t b = 0; b < a; ++b) CHECK_FALSE(same_parameters(trained[a], trained[b]));
 }
 
 TEST_CASE("metatune training: the second output learns which candidates fail, and failures have no speed") {
@@ -341,7 +336,7 @@ TEST_CASE("metatune training: fine-tuning on few, constant, failed and no sample
         REQUIRE(mt::fine_tune(net, samples, o));
         return net;
     };
-    CHECK(same_bits(tuned({}), start));
+    CHECK(same_parameters(tuned({}), start));
     auto task = bowl(30, 0, rng);
     for (double& s : task.seconds) s = 2e-3;
     for (const bool frozen : {true, false}) {
@@ -357,7 +352,7 @@ TEST_CASE("metatune training: fine-tuning on few, constant, failed and no sample
     single = mt::network<float>::random_init(small_config(1), augur::random_engine(1));
     const auto before = single;
     REQUIRE(mt::fine_tune(single, task));
-    CHECK(same_bits(single, before));
+    CHECK(same_parameters(single, before));
     const auto one = part_of(bowl(1, 0, rng), 0, 1);
     CHECK(predictions(tuned(one), one)(0, 0) == doctest::Approx(1).epsilon(0.05));
 }
@@ -384,14 +379,14 @@ TEST_CASE("metatune training: only failures, constant labels, batches above the 
         for (int phase = 0; phase < 3; ++phase) {
             CAPTURE(phase);
             // without a speed to learn one output has nothing to learn
-            CHECK(same_bits(trained(phase, failures, short_pretraining()), start) == (outputs == 1));
-            CHECK_FALSE(same_bits(trained(phase, constant, short_pretraining()), start));
-            if (phase > 0) CHECK(same_bits(trained(phase, with_small, short_pretraining()), trained(phase, tasks, short_pretraining())));
+            CHECK(same_parameters(trained(phase, failures, short_pretraining()), start) == (outputs == 1));
+            CHECK_FALSE(same_parameters(trained(phase, constant, short_pretraining()), start));
+            if (phase > 0) CHECK(same_parameters(trained(phase, with_small, short_pretraining()), trained(phase, tasks, short_pretraining())));
         }
         auto all = short_pretraining(), more = all;
         all.batch = 80;
         more.batch = 5000;
-        CHECK(same_bits(trained(0, tasks, all), trained(0, tasks, more)));
+        CHECK(same_parameters(trained(0, tasks, all), trained(0, tasks, more)));
     }
 }
 
@@ -410,7 +405,7 @@ TEST_CASE("metatune training: bad options and samples are refused, divergence is
         mt::training_state state(start);
         const auto done = mt::meta_train(state, of, serial, o, go_on);
         REQUIRE_FALSE(done);
-        CHECK(same_bits(state.net, start));
+        CHECK(same_parameters(state.net, start));
         return done.error().code;
     };
     const auto invalid = augur::errc::invalid_argument;
@@ -458,7 +453,7 @@ TEST_CASE("metatune training: bad options and samples are refused, divergence is
     const auto diverged = mt::fine_tune(net, tasks[0], fine);
     REQUIRE_FALSE(diverged);
     CHECK(diverged.error().code == augur::errc::limit);
-    CHECK(same_bits(net, start));
+    CHECK(same_parameters(net, start));
     fine.learning_rate = -1;
     CHECK_FALSE(mt::fine_tune(net, tasks[0], fine));
 }

@@ -11,7 +11,9 @@
 
 #include <doctest/doctest.h>
 
+#include "../nn/same_parameters.hpp"
 #include "../nn/weights_parts.hpp"
+#include "../record/logs.hpp"
 #include "data.hpp"
 
 namespace mt = augur::metatune;
@@ -29,19 +31,18 @@ mt::trained_network a_network() {
     return {mt::network<float>::random_init(c, augur::random_engine(5)), "slots: \"i\", \"j\"\n"};
 }
 
-std::string scratch_file(const char* name) { return (std::filesystem::temp_directory_path() / name).string(); }
-
 } // namespace
 
 TEST_CASE("metatune weights: a file reads back as the network, its config and its super-graph") {
     const auto trained = a_network();
-    const auto path = scratch_file("augur_metatune_weights.safetensors");
+    const logs::folder tmp;
+    const auto path = tmp / "weights.safetensors";
     REQUIRE(mt::save(trained, path));
     const auto back = mt::load(path, trained.graph_template);
     REQUIRE(back);
     CHECK(back->graph_template == trained.graph_template);
     CHECK(back->net.config == trained.net.config);
-    mt::network<float>::visit([](const std::string&, const auto& a, const auto& b) { CHECK(a == b); }, trained.net, back->net);
+    CHECK(same_parameters(trained.net, back->net));
     CHECK(mt::to_safetensors(*back) == mt::to_safetensors(trained));
 
     const auto other = mt::load(path, "another super-graph");
@@ -182,7 +183,8 @@ TEST_CASE("metatune weights: cut or with a broken byte, an error or a network, n
 }
 
 TEST_CASE("metatune weights: what could not be loaded again is not written") {
-    const auto path = scratch_file("augur_metatune_refused.safetensors");
+    const logs::folder tmp;
+    const auto path = tmp / "refused.safetensors";
     auto changed = a_network();
     changed.net.convolutions[1].b[0] = std::numeric_limits<float>::quiet_NaN();
     auto refused = mt::save(changed, path);

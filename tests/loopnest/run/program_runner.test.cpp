@@ -152,10 +152,9 @@ constexpr hostile zoo[] = {
     {"writes_to_all", "for (int f = 0; f < 300; ++f) write(f, \"0123456789\", 10);", "long write(int, const void *, uint64_t);", outcome::run_exit,
      "without a result"},
     {"fills_the_disk",
-     "int f = creat(\"/tmp/augur-test-disk\", 0600); unlink(\"/tmp/augur-test-disk\"); static char z[1 << 16]; for (;;) if (write(f, z, 1 << 16) < "
-     "0) abort();",
-     "int creat(const char *, int); int unlink(const char *); long write(int, const void *, uint64_t); void abort(void);", outcome::run_crash,
-     "signal"},
+     "char at[] = \"/tmp/augur-test-XXXXXX\"; int f = mkstemp(at); unlink(at); static char z[1 << 16]; for (;;) if (write(f, z, 1 << 16) < 0) "
+     "abort();",
+     "int mkstemp(char *); int unlink(const char *); long write(int, const void *, uint64_t); void abort(void);", outcome::run_crash, "signal"},
     {"nothing_written", "return;", "", outcome::wrong_result, "got nan"},
     {"one_missing", "n = 999;", "", outcome::wrong_result, "element 999: got nan"},
     {"wrong_at_17", "for (int64_t i = 0; i < n; ++i) b[2][i] = b[0][i] * b[1][i] + (i == 17); return;", "", outcome::wrong_result, "element 17"},
