@@ -82,7 +82,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     }
     s.resume = true;
     s.take_over = false; // models are compared on one machine
-    s.search.even = true;
+    s.search.scheduler = augur::scheduling::round_robin;
     return true;
 }
 

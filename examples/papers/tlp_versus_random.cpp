@@ -41,7 +41,7 @@ int run(augur::session_options options, const plan& p) {
         return examples::complain("tlp_versus_random", measured.error(), examples::failed);
     for (const auto& [name, text] : examples::facts_of(report)) std::printf("%-16s %s\n", name.c_str(), text.c_str());
     auto settings = report.options.search;
-    settings.even = true;
+    settings.scheduler = augur::scheduling::round_robin;
     settings.trials = p.pool;
     settings.model = "none";
     std::vector<augur::search_report> searches{session->search("random", settings, false, hooks)};

@@ -39,7 +39,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
             if (auto added = s.work.add(augur::kernel::parse(text)); !added) return added.error();
     }
     s.search.trials = brief ? 8 : 48;
-    s.search.even = true;
+    s.search.scheduler = augur::scheduling::round_robin;
     s.compare_random = !full;
 
     std::error_code failed;

@@ -232,7 +232,7 @@ int main(int argc, char** argv) {
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
     flags.add_switch("strict", "exit code 1 when a class misses its goal", strict);
     flags.add_switch("help", "print this", help);
-    s.search.even = true;
+    s.search.scheduler = augur::scheduling::round_robin;
     if (auto read = flags.parse(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0))); !read)
         return examples::complain("quality", read.error(), examples::misuse);
     if (help) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include <augur/search/task_scheduler.hpp>
 #include <augur/workload/networks.hpp>
 
 #include "flags.hpp"
@@ -64,9 +65,10 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     flags.add_texts("demonstrations", "LOG", "log of other kernels, of any machine, that the language model is fine-tuned on first; may be repeated",
                     s.demonstrations);
     flags.add_switch("fixed-language", "the language model does not learn from what is measured", fixed_language);
-    flags.add_choice("scheduler", {"gradient", "even", "inside"},
-                     "how trials are shared out: where they help the sum of kernels most, evenly, or where they help the\nnetwork most, by times "
-                     "inside it (implies --whole); default gradient",
+    flags.add_choice("scheduler", {"gradient", "even", "inside", "windowed"},
+                     "how trials are shared out: where they help the sum of kernels most, evenly, where they help the network\nmost, by times "
+                     "inside it (implies --whole), or to the quarter of the kernels that gained most in their last\nrounds, as the authors of TLM "
+                     "do; default gradient",
                      scheduler);
     flags.add_number("round", "N", "trials of a kernel between two looks at the model; default a quarter of --trials, 4 to 64", s.search.round, 1,
                      1'000'000);
@@ -124,7 +126,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
         if (s.log.empty()) return wrong("--collect needs --log: the records are what it is for");
         s.search.trials = collect;
         s.collect = true;
-        s.search.even = true;
+        s.search.scheduler = augur::scheduling::round_robin;
         model = "none";
     }
     if (!s.search.language.empty() && search.empty()) search = "tlm";
@@ -164,7 +166,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, examples::job& 
     if (!s.search.weights.empty() && model != "auto")
         return wrong("--weights is for --model auto: `--model FILE` begins with weights whatever is known");
     if (!out.save_model.empty() && !weights && model != "tlp") return wrong("--save-model writes the weights of TLP, not of --model " + model);
-    s.search.even = s.search.even || scheduler == "even";
+    if (scheduler == "even") s.search.scheduler = augur::scheduling::round_robin;
+    if (scheduler == "windowed") s.search.scheduler = augur::scheduling::windowed;
     s.limits = !no_limits;
     return true;
 }

@@ -179,7 +179,7 @@ TEST_CASE("every wrong argument is one sentence and exit code 2") {
         {{"--kernel", tiny, "--search", "annealing"}, "expected evolutionary|random|sa|descent|bo|tlm, got 'annealing'"},
         {{"--kernel", tiny, "--search", "random", "--model", "tlp"}, "--search random asks no model"},
         {{"--kernel", tiny, "--search", "evolutionary", "--model", "none"}, "needs a model"},
-        {{"--kernel", tiny, "--scheduler", "fair"}, "expected gradient|even|inside"},
+        {{"--kernel", tiny, "--scheduler", "fair"}, "expected gradient|even|inside|windowed"},
         {{"--kernel", tiny, "--resume"}, "--resume needs --log"},
         {{"--kernel", tiny, "--resume=yes", "--log", folder / "a"}, "--resume takes no value"},
         {{"--kernel", tiny, "--collect", "3"}, "--collect needs --log"},

@@ -66,7 +66,8 @@ result<std::vector<measured_task>> measure_loopnest(const loopnest_options& o, p
     wanted.work = draw_kernels(o.kernels, o.seed);
     wanted.search.trials = o.schedules;
     wanted.search.model = "none";
-    wanted.search.even = wanted.resume = true;
+    wanted.search.scheduler = augur::scheduling::round_robin;
+    wanted.resume = true;
     wanted.search.seed = o.seed;
     wanted.threads = o.threads;
     wanted.compiler.command = o.compiler;

@@ -144,7 +144,7 @@ augur::result<bool> collect(const examples::search_plan& p, examples::progress_l
     options.search.trials = p.collect;
     options.search.round = 0;
     options.search.model = "none";
-    options.search.even = true;
+    options.search.scheduler = augur::scheduling::round_robin;
     options.collect = true;
     options.resume = true;
     options.take_over = false; // a training set of this machine

@@ -64,7 +64,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
                      "this machine's records alone, so without any choose with --by class",
                      s.transfer_other_machines);
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop", s.machine);
-    flags.add_text("weights", "FILE", "weights of a TLP (`tune --save-model`), for --by tlp", w.weights);
+    flags.add_text("weights", "FILE", "weights of a TLP (`tlp_pretrain`, `tune --save-model`), for --by tlp", w.weights);
     flags.add_text("full", "LOG", "log of a long search of the same kernels, to compare with: its best are timed again next to those found", w.full);
     flags.add_text("log", "FILE", "write each record as soon as it is measured; `tune --log FILE --resume` goes on with it", s.log);
     flags.add_switch("resume", "go on with the log", s.resume);
@@ -98,8 +98,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     for (const auto& c : w.by) {
         if ((c.by->model == "crop" || c.by->first == picks) && s.machine.empty())
             return wrong("--by " + c.name() + " needs --machine: `machine --out FILE` writes one");
-        if (c.by->model == "weights" && w.weights.empty())
-            return wrong("--by " + c.name() + " needs --weights: `tune --save-model FILE` writes them");
+        if (c.by->model == "weights" && w.weights.empty()) return wrong("--by " + c.name() + " needs --weights: `tlp_pretrain` writes them");
     }
     return true;
 }
@@ -109,7 +108,7 @@ augur::session_search search_by(const wishes& w, const counted_chooser& c) {
     const chooser& by = *c.by;
     const std::size_t count = c.count == 0 ? w.count : c.count;
     out.model = by.model == "weights" ? w.weights : std::string(by.model);
-    out.even = true;
+    out.scheduler = augur::scheduling::round_robin;
     if (by.first == every || by.first == replays) {
         out.only_transfers = true;
         out.transfers = (std::numeric_limits<std::size_t>::max)();

@@ -3,7 +3,7 @@
 #define AUGUR_SEARCH_TASK_SCHEDULER_HPP
 
 /// @file
-/// Ansor's gradient-based task scheduler: chooses which kernel of a network gets the next round of trials.
+/// The task scheduler chooses which kernel of a network gets the next round of trials: by the rule of Ansor or of the authors of TLM, or in turn.
 
 #include <algorithm>
 #include <cmath>
@@ -24,9 +24,13 @@
 namespace augur::inline v0 {
 
 /// How the next task is chosen.
-enum class scheduling : std::uint8_t { gradient, round_robin };
+enum class scheduling : std::uint8_t {
+    gradient,    ///< Ansor's rule: the largest expected gain in the objective
+    round_robin, ///< the tasks that have not ended, in turn
+    windowed     ///< the rule of the authors of TLM: sets of tasks with the largest gain in their last rounds
+};
 
-/// Parameters of the task scheduler; names as in Ansor.
+/// Parameters of the task scheduler; names as in Ansor. `alpha`, `beta`, `window` and `delta` belong to `scheduling::gradient`.
 struct task_scheduler_options {
     scheduling strategy = scheduling::gradient;
     double alpha = 0.2;             ///< weight of the measured gradient against the forecast
@@ -61,17 +65,38 @@ struct scheduled_task {
     return std::string(kernel_class) + "_" + std::to_string(static_cast<long long>(std::log(flops + 1) / std::log(1.618)));
 }
 
-/// Allocates rounds of trials to tasks by Ansor's gradient (OSDI 2020, section 6; python/tvm/auto_scheduler/task_scheduler.py), in order to minimise
-/// the objective f, the weighted sum of the best latencies g_i:
+/// Allocates rounds of trials to tasks, in order to minimise the objective f, the weighted sum of the best latencies g_i. First every task gets one
+/// round, in order. Then `scheduling` says which task is next.
+///
+/// `gradient` is Ansor's gradient (OSDI 2020, section 6; python/tvm/auto_scheduler/task_scheduler.py):
 ///
 ///     grad_i = df/dg_i * (alpha (g_i(t) - g_i(t-w)) / w + (1 - alpha) (min(g_i - g_i / t, beta C_i / max_k(C_k / g_k)) - g_i))
 ///
 /// where t is the number of rounds of the task, w the window, C_i its FLOP count, and k runs over the tasks of its group.
-/// First every task gets one round, in order. Then the task with the smallest gradient is next; ties go to the lowest index, or to a random task if
-/// all gradients are equal. A task leaves its group if its throughput is below best / beta after more than 5 rounds more than any other task of the
-/// group. For a task without a successful trial Ansor assumes a latency of 1e10 s. Here such tasks also come first, but they are left out of the
-/// objective of the other tasks, where 1e10 would dominate.
+/// The task with the smallest gradient is next; ties go to the lowest index, or to a random task if all gradients are equal. A task leaves its group
+/// if its throughput is below best / beta after more than 5 rounds more than any other task of the group. For a task without a successful trial Ansor
+/// assumes a latency of 1e10 s. Here such tasks also come first, but the objective of the other tasks leaves them out, where 1e10 would dominate.
 ///
+/// `windowed` is the rule of the authors of TLM (gen/task_sheduler.py of github.com/zhaiyi000/tlm; their paper does not describe it). It chooses a
+/// set of at most ceil(n / 4) of the n tasks that have not ended, and each task of the set gets one round. For a window of w rounds, a task with the
+/// weight c_i and t rounds has the score
+///
+///     c_i * (g_i(t-w+1) - g_i(t))   if t >= w
+///     c_i * g_i(1)                  if t < w: the authors pad short histories with zeros
+///
+/// The set is filled in descending order with the tasks whose score is above 0; ties go to the lowest index. The first window has 3 rounds. It grows,
+/// up to 99 rounds, while the set has free places. This differs from the authors' program as follows:
+///
+/// - If no task has a score above 0 in any window, the next set is one task, in turn as in `round_robin`. The authors' run ends there. Here the
+///   budget or patience ends a run.
+/// - The authors choose fewer tasks when the 20 000 trials of a network are nearly used up. Here the tuner has the budget. It also has the size of a
+///   round, which the authors multiply by 4 if they choose fewer than 20 tasks. They begin with two rounds of every task.
+/// - A task without a successful trial has the score c_i * 1e10 s in every window, so it comes first until it succeeds or ends. The authors' score of
+///   such a task is the same in windows of more than t rounds, else 0. After a success, failed rounds before it count as 1e10 s in both.
+/// - The authors' padding stays in the stored histories. That changes the scores only where several networks share a kernel, because the networks are
+///   scored one after another. A scheduler has one network, so this is not followed.
+///
+/// Cost of `next`: linear in the number of tasks n, for `gradient` quadratic; for `windowed` a new set takes at most 97 sorts of n scores.
 /// Not thread-safe.
 class task_scheduler {
 public:
@@ -82,9 +107,10 @@ public:
         for (std::size_t i = 0; i < tasks_.size(); ++i) state_[i].group = tasks_[i].group;
     }
 
-    /// The task of the next round; nullopt if all tasks have ended. Of equal gradients the lowest index wins.
+    /// The task of the next round; nullopt if all tasks have ended. Of equal gradients or scores the lowest index wins. Call it once for each round:
+    /// `round_robin` and `windowed` go on to the next task whether or not a result is reported.
     [[nodiscard]] std::optional<std::size_t> next() { return pick(nullptr); }
-    /// As above, but chooses a random task if all gradients are equal.
+    /// As above, but `gradient` chooses a random task if all gradients are equal.
     [[nodiscard]] std::optional<std::size_t> next(random_engine& rng) { return pick(&rng); }
 
     /// Reports the result of a round.
@@ -113,7 +139,7 @@ public:
         }
     }
 
-    /// The gradients that `next` would compare, in seconds per round: at most 0; 0 for tasks that have ended.   pre: every task had a round
+    /// What `scheduling::gradient` compares, in seconds per round: at most 0; 0 for tasks that have ended.   pre: every task had a round
     [[nodiscard]] std::vector<double> gradients() const {
         std::vector<double> out(tasks_.size(), 0.0);
         for (std::size_t i = 0; i < tasks_.size(); ++i)
@@ -133,7 +159,8 @@ public:
 
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
-    static constexpr double unmeasured = 1e10; ///< Ansor's latency of a task without success, seconds
+    static constexpr double unmeasured = 1e10; ///< latency of a task without success, seconds: Ansor's, and that of the authors of TLM
+    static constexpr std::size_t first_window = 3, last_window = 99; ///< rounds, for `scheduling::windowed`
 
     struct progress {
         std::size_t rounds = 0;
@@ -195,6 +222,30 @@ private:
         if (tasks_[task].flops / state_[task].best < speed / options_.beta && state_[task].rounds > 5 + max_rounds) state_[task].group.clear();
     }
 
+    /// The weighted gain of a task in its last `window` rounds, in seconds; a shorter history is padded with zeros.   pre: the task had a round
+    [[nodiscard]] double window_score(std::size_t i, std::size_t window) const {
+        const progress& s = state_[i];
+        const bool whole = s.rounds >= window && std::isfinite(s.best);
+        const double before = s.rounds >= window ? s.history[s.rounds - window] : s.history.front();
+        return ((std::min)(before, unmeasured) - (whole ? s.best : 0.0)) * tasks_[i].weight;
+    }
+
+    /// The next set of tasks for `scheduling::windowed`, in the order of their rounds; empty if no score is above 0.   pre: every task had a round
+    [[nodiscard]] std::vector<std::size_t> choose_set(const std::vector<std::size_t>& alive) const {
+        const std::size_t places = (alive.size() + 3) / 4;
+        std::vector<std::size_t> chosen;
+        std::vector<std::pair<double, std::size_t>> order; // negated score, task: ascending order is that of the rule
+        for (std::size_t window = first_window; window <= last_window && chosen.size() < places; ++window) {
+            order.clear();
+            for (const std::size_t i : alive)
+                if (const double score = window_score(i, window); score > 0 && std::find(chosen.begin(), chosen.end(), i) == chosen.end())
+                    order.emplace_back(-score, i);
+            std::sort(order.begin(), order.end());
+            for (std::size_t k = 0; k < order.size() && chosen.size() < places; ++k) chosen.push_back(order[k].second);
+        }
+        return chosen;
+    }
+
     [[nodiscard]] std::optional<std::size_t> pick(random_engine* rng) {
         std::vector<std::size_t> alive;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -204,7 +255,16 @@ private:
         }
         if (alive.empty()) return std::nullopt;
         if (options_.total_patience > 0 && all_measured() && trials_ - best_objective_at_ >= options_.total_patience) return std::nullopt;
-        if (options_.strategy == scheduling::round_robin) {
+        if (options_.strategy == scheduling::windowed) {
+            std::erase_if(set_, [this](std::size_t i) { return state_[i].dead; });
+            if (set_.empty()) set_ = choose_set(alive);
+            if (!set_.empty()) {
+                const std::size_t task = set_.front();
+                set_.erase(set_.begin());
+                return task;
+            }
+        }
+        if (options_.strategy != scheduling::gradient) {
             const auto position = std::lower_bound(alive.begin(), alive.end(), turn_);
             const std::size_t task = position == alive.end() ? alive.front() : *position;
             turn_ = task + 1;
@@ -221,7 +281,8 @@ private:
     task_scheduler_options options_;
     std::vector<scheduled_task> tasks_;
     std::vector<progress> state_;
-    std::size_t turn_ = 0; ///< round robin: the lowest index of the next task
+    std::size_t turn_ = 0;         ///< round robin: the lowest index of the next task
+    std::vector<std::size_t> set_; ///< `windowed`: chosen tasks whose round is still to come
     std::size_t trials_ = 0;
     double best_objective_ = infinity;
     std::size_t best_objective_at_ = 0;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <augur/loopnest/run/compiler.hpp>
+#include <augur/search/task_scheduler.hpp>
 #include <augur/workload/class_levels.hpp>
 #include <augur/workload/networks.hpp>
 
@@ -63,7 +64,8 @@ struct session_search {
     std::size_t trials = 64;     ///< of each kernel, on average
     std::size_t round = 0;       ///< trials of a kernel between two decisions of the task scheduler; 0: a quarter of `trials`, within 4 and 64
     std::size_t first_round = 0; ///< of the first round of a kernel; see `tuning_options::first_round`
-    bool even = false;           ///< the same number of trials for every kernel; else where they reduce the time of the network most
+    /// How the trials are divided among the kernels; `gradient`: where they reduce the time of the network most; `round_robin`: evenly.
+    scheduling scheduler = scheduling::gradient;
     std::uint64_t seed = 1;
     /// Schedules of `transfer_from` that a kernel begins with, at most: the one that the draft, else the model, ranks highest, then those with the largest
     /// share of unchanged decisions (`transfer::choose_transfers`).

@@ -89,7 +89,7 @@ search_report basic_session<E>::search(const std::string& name, const session_se
     options.first_round = settings.first_round;
     options.batch = 8;
     options.seed = settings.seed;
-    if (settings.even) options.scheduler.strategy = scheduling::round_robin;
+    options.scheduler.strategy = settings.scheduler;
     logged = logged && log_.has_value();
     if (logged) add_elsewhere(out);
     const searched here = searched_here();
