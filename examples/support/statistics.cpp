@@ -80,16 +80,17 @@ double median(std::vector<double> values) {
 
 double spearman(const std::vector<double>& a, const std::vector<double>& b) { return correlation(ranks_of(a), ranks_of(b)); }
 
-std::vector<double> total_latencies(std::span<const double> begun, std::span<const std::vector<double>> trials) {
-    std::size_t most = 0;
-    for (const auto& of : trials) most = (std::max)(most, of.size());
-    std::vector<double> out(most + 1);
+std::vector<double> total_latencies(std::span<const double> begun, std::span<const std::vector<double>> trials, std::size_t most) {
+    std::size_t longest = 0;
+    for (const auto& of : trials) longest = (std::max)(longest, of.size());
+    std::vector<double> out((std::min)(longest, most) + 1);
     for (std::size_t k = 0; k < begun.size(); ++k) {
-        const bool works = std::isfinite(begun[k]) || std::any_of(trials[k].begin(), trials[k].end(), [](double l) { return std::isfinite(l); });
+        const auto first = std::span(trials[k]).first((std::min)(trials[k].size(), out.size() - 1));
+        const bool works = std::isfinite(begun[k]) || std::any_of(first.begin(), first.end(), [](double l) { return std::isfinite(l); });
         if (!works) continue;
         double least = begun[k];
-        for (std::size_t n = 0; n <= most; ++n) {
-            if (n > 0 && n <= trials[k].size()) least = (std::min)(least, trials[k][n - 1]);
+        for (std::size_t n = 0; n < out.size(); ++n) {
+            if (n > 0 && n <= first.size()) least = (std::min)(least, first[n - 1]);
             out[n] += least;
         }
     }

@@ -27,9 +27,10 @@ double median(std::vector<double> values);
 /// Spearman's correlation, equal values share their rank; 0 where all values of a list are equal.   pre: lists of one length
 double spearman(const std::vector<double>& a, const std::vector<double>& b);
 
-/// Sum over the kernels of the least latency after n trials of each, n = 0, 1, ...: of what the kernel began with and of its first n trials. A kernel
-/// with fewer trials keeps its least latency, one whose latencies are all infinite is left out.   pre: lists of one length
-std::vector<double> total_latencies(std::span<const double> begun, std::span<const std::vector<double>> trials);
+/// Sum over the kernels of the least latency after n trials of each, n = 0, 1, ..., `most`: of what the kernel began with and of its first n trials.
+/// A kernel with fewer trials keeps its least latency; one without a finite latency among these is left out. If all kernels have fewer trials, the
+/// sums end at the largest number of trials.   pre: lists of one length
+std::vector<double> total_latencies(std::span<const double> begun, std::span<const std::vector<double>> trials, std::size_t most);
 
 /// The first place in a falling sequence at which the last `window` steps have lowered it by less than `share` of what it was (convergence in Zhai et
 /// al. 2024, section 6.2); none: there is no such place. From infinity nothing has converged.

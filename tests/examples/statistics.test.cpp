@@ -51,11 +51,26 @@ TEST_CASE("statistics: the total latency falls with the trials of each kernel") 
     constexpr double none = std::numeric_limits<double>::infinity();
     const std::vector<double> begun{10, 20, none};
     // least latencies: 10 8 8 5, 20 20 15 15 and none none 4 4
-    CHECK(examples::total_latencies(begun, std::vector<std::vector<double>>{{8, 9, 5}, {none, 15}, {none, 4, 6}}) ==
-          std::vector<double>{none, none, 27, 24});
-    // the third kernel never works
-    CHECK(examples::total_latencies(begun, std::vector<std::vector<double>>{{8, 9, 5}, {none, 15}, {none}}) == std::vector<double>{30, 28, 23, 20});
-    CHECK(examples::total_latencies({}, {}) == std::vector<double>{0});
+    const std::vector<std::vector<double>> trials{{8, 9, 5}, {none, 15}, {none, 4, 6}};
+    CHECK(examples::total_latencies(begun, trials, 16) == std::vector<double>{none, none, 27, 24});
+    CHECK(examples::total_latencies(begun, trials, 2) == std::vector<double>{none, none, 27});
+    // the third kernel never works, or not within the first trial
+    CHECK(examples::total_latencies(begun, std::vector<std::vector<double>>{{8, 9, 5}, {none, 15}, {none}}, 16) ==
+          std::vector<double>{30, 28, 23, 20});
+    CHECK(examples::total_latencies(begun, trials, 1) == std::vector<double>{30, 28});
+    CHECK(examples::total_latencies({}, {}, 16) == std::vector<double>{0});
+}
+
+TEST_CASE("statistics: trials beyond a number say nothing of convergence, and a kernel that ended before keeps its best") {
+    // The first kernel has no third trial, so the second one has five. Least latencies: 10 8 7 7 7 7 and 20 19 19 18 18 17.
+    const std::vector<double> begun{10, 20};
+    const std::vector<std::vector<double>> trials{{8, 7}, {19, 25, 18, 30, 17}};
+    const auto all = examples::total_latencies(begun, trials, 5), three = examples::total_latencies(begun, trials, 3);
+    CHECK(all == std::vector<double>{30, 27, 26, 25, 25, 24});
+    CHECK(three == std::vector<double>{30, 27, 26, 25});
+    // gains of two steps: 4 of 30, 2 of 27, 1 of 26 (3.8 %), 1 of 25
+    CHECK(examples::converged_at(all, 2, 0.05) == std::size_t{4});
+    CHECK(examples::converged_at(three, 2, 0.05) == std::nullopt);
 }
 
 TEST_CASE("statistics: converged where the last steps gain less than a share") {

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -22,11 +24,20 @@
 
 #include <augur/core/random_engine.hpp>
 #include <augur/dataset/file.hpp>
+#include <augur/loopnest/ir/task.hpp>
+#include <augur/loopnest/schedule/space.hpp>
 #include <augur/record/log_reader.hpp>
 #include <augur/record/record.hpp>
 #include <augur/schedule/steps_json.hpp>
+#include <augur/space/concepts.hpp>
+#include <augur/target/isa_level.hpp>
+#include <augur/target/machine.hpp>
+#include <augur/target/machine_identity.hpp>
+#include <augur/tlm/generate/gpt2_session.hpp>
+#include <augur/tlm/generate/token_walk.hpp>
 #include <augur/tlm/sentence.hpp>
 #include <augur/tlm/vocabulary.hpp>
+#include <augur/tlm/weights_file.hpp>
 #include <augur/workload/kernel.hpp>
 #include <augur/workload/networks.hpp>
 
@@ -45,6 +56,29 @@ bool comes(F so) {
     while (!so())
         if (std::chrono::steady_clock::now() > end) return false;
     return true;
+}
+
+/// Trains a small language model on a small corpus; its folder.
+std::string train_model(const scratch& folder) {
+    const auto corpus = folder / "corpus.bin", model = folder / "base";
+    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "12", "--sentences", "20", "--threads", "1"}) == 0);
+    REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--model", model, "--layers", "1", "--width", "16", "--heads", "2", "--hidden", "32",
+                             "--epochs", "1", "--numbers", "factors", "--threads", "1"}) == 0);
+    return model;
+}
+
+/// Kernel and schedule of each record of a log in its order, and the latency.
+using logged = std::vector<std::pair<std::string, double>>;
+logged records_of(const std::string& path) {
+    logged out;
+    auto reader = augur::log_reader::open(path);
+    for (augur::record r; reader;) {
+        const auto more = reader->next(r);
+        REQUIRE(more);
+        if (!*more) break;
+        out.emplace_back(r.task.workload_key + augur::to_json(r.schedule), r.measured.latency());
+    }
+    return out;
 }
 
 } // namespace
@@ -68,6 +102,134 @@ TEST_CASE("tlm: a corpus, a model, points of a kernel that it never saw") {
                              "--unconstrained"}) == 0);
     CHECK(contains(contents(folder / "out"), "sentences a legal one"));
     REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--base", model, "--model", folder / "tuned", "--epochs", "1", "--threads", "1"}) == 0);
+}
+
+namespace {
+
+/// The sentences that `generate --show` has printed, in their order: each word has a blank before it.
+strings sentences_in(const std::string& out) {
+    strings all;
+    std::istringstream lines(out);
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with(' ')) all.push_back(line);
+    return all;
+}
+
+/// A kernel as `generate --threads` sees it on this machine.
+struct prompted_kernel {
+    std::string prompt;
+    augur::loopnest::ansor_space space;
+};
+prompted_kernel kernel_here(const std::string& text, int threads) {
+    const auto host = augur::detect_machine();
+    std::string_view isa; // the highest level of this machine
+    for (const auto l : {augur::isa_level::x86_64_v2, augur::isa_level::x86_64_v3, augur::isa_level::x86_64_v4, augur::isa_level::aarch64})
+        if (augur::machine_at(host, l)) isa = augur::to_string(l);
+    const auto task = augur::loopnest::kernel_task::create(*augur::kernel::parse(text), {});
+    REQUIRE(task);
+    augur::loopnest::ansor_options options;
+    options.num_cores = threads;
+    auto space = augur::loopnest::ansor_space::create(task->dag(), options);
+    REQUIRE(space);
+    return {augur::tlm::prompt_text(*task, augur::identify(host, isa, threads, "")), *std::move(space)};
+}
+
+struct walked_point {
+    augur::decision_vector decisions;
+    double log_probability = 0; ///< of its tokens, each among the legal ones
+};
+
+/// Walks to a point of a kernel with one sequence of the model: `choose(walk, logits)` takes a legal token.
+template <class Choose>
+walked_point walk_with(const augur::tlm::language_model& language, const prompted_kernel& kernel, const Choose& choose) {
+    const augur::tlm::frozen_gpt2 model(language.net);
+    std::vector<augur::tlm::token> tokens{augur::tlm::vocabulary::begin};
+    language.words.append_text(kernel.prompt, tokens);
+    auto session = model.open(tokens);
+    REQUIRE(session);
+    session->sequences(1);
+    const std::size_t only = 0;
+    std::vector<float> logits(model.words());
+    walked_point out;
+    augur::tlm::token_walk<augur::loopnest::ansor_space> walk(kernel.space, language.words, language.form);
+    for (std::vector<augur::tlm::token> passed; walk.advance(passed); passed.clear()) {
+        session->append(0, passed);
+        REQUIRE(session->logits(std::span(&only, 1), logits));
+        const augur::tlm::token chosen = choose(walk, logits);
+        double sum = 0;
+        for (const auto t : walk.choices()) sum += std::exp(static_cast<double>(logits[t]) - static_cast<double>(logits[chosen]));
+        out.log_probability -= std::log(sum);
+        session->append(0, std::span(&chosen, 1));
+        walk.choose(chosen);
+    }
+    REQUIRE_FALSE(walk.failed());
+    out.decisions = walk.decisions();
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("tlm: the most likely point is what a greedy walk chooses, whatever the seed and the other kernels; a beam sorts its points") {
+    const scratch folder("tlm");
+    const auto model = train_model(folder);
+    const auto language = augur::tlm::load(model);
+    REQUIRE(language);
+    const std::string first = "dense:m=24,n=40,k=56,bias,relu", second = "dense:m=16,n=64,k=32,bias";
+    const auto likely = [&](const strings& more) {
+        strings arguments{"generate", "--model", model, "--likely", "--show"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        REQUIRE(run_tlm(folder, arguments) == 0);
+        return sentences_in(contents(folder / "out"));
+    };
+    const auto greedy = [&](const std::string& text, int threads) {
+        const auto kernel = kernel_here(text, threads);
+        const auto walked = walk_with(*language, kernel, [](const auto& walk, const std::vector<float>& logits) {
+            const auto legal = walk.choices();
+            return *std::max_element(legal.begin(), legal.end(), [&](auto a, auto b) { return logits[a] < logits[b]; });
+        });
+        return *augur::tlm::sentence_text("", kernel.space, walked.decisions);
+    };
+    const auto expected = greedy(first, 1);
+    CHECK(likely({"--kernel", first, "--count", "1", "--threads", "1"}) == strings{expected});
+    CHECK(contains(contents(folder / "out"), "points 1, of which 1 can be lowered"));
+    CHECK(likely({"--kernel", first, "--count", "1", "--threads", "1", "--seed", "2"}) == strings{expected});
+    // The number of threads is a word of the prompt. Here it is also that of the kernels that are written at the same time.
+    CHECK(likely({"--kernel", first, "--kernel", second, "--count", "1", "--threads", "2"}) == strings{greedy(first, 2), greedy(second, 2)});
+    const auto one_by_one = likely({"--kernel", first, "--count", "4", "--batch", "1", "--threads", "1"});
+    REQUIRE(std::set<std::string>(one_by_one.begin(), one_by_one.end()).size() == 4);
+    CHECK(one_by_one.front() == expected);
+
+    const auto beam = likely({"--kernel", first, "--count", "4", "--threads", "1"});
+    REQUIRE(std::set<std::string>(beam.begin(), beam.end()).size() == 4);
+    REQUIRE(beam.size() == 4);
+    const auto kernel = kernel_here(first, 1);
+    std::vector<double> bits; // of each point
+    for (const auto& sentence : beam) {
+        std::vector<std::string_view> words;
+        augur::tlm::vocabulary::each_word(sentence, [&](std::string_view word) { words.push_back(word); });
+        const auto point = augur::tlm::read_sentence(kernel.space, words);
+        REQUIRE(point);
+        const auto walked = walk_with(*language, kernel, [&](const auto& walk, const std::vector<float>&) {
+            const auto token = walk.towards((*point)[walk.decisions().size()]);
+            REQUIRE(token);
+            return *token;
+        });
+        CHECK(walked.decisions == *point);
+        bits.push_back(-walked.log_probability / std::log(2.0));
+    }
+    for (std::size_t i = 1; i < bits.size(); ++i) CHECK(bits[i - 1] <= bits[i] + 1e-6); // the most likely one comes first
+    const auto name = augur::kernel::parse(first)->text();
+    std::istringstream lines(contents(folder / "out"));
+    double printed = -1;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with(name)) continue;
+        std::istringstream row(line.substr(name.size()));
+        std::size_t points = 0, legal = 0;
+        row >> points >> legal >> printed;
+        CHECK(points == 4);
+        CHECK(legal == 4);
+    }
+    CHECK(std::abs(printed - (bits[0] + bits[1] + bits[2] + bits[3]) / 4) < 0.051); // it has one decimal
 }
 
 TEST_CASE("tlm: a corpus has the classes of the networks that are left out, and none of their workloads") {
@@ -226,10 +388,7 @@ TEST_CASE("tlm: the fastest schedules of a log become sentences") {
 
 TEST_CASE("tlm: it learns from kernels that it measures batch by batch, a killed one goes on, and tune lets it write the candidates") {
     const scratch folder("tlm");
-    const auto corpus = folder / "corpus.bin", base = folder / "base", kernel = std::string("dense:m=16,n=64,k=32,bias");
-    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "12", "--sentences", "20", "--threads", "1"}) == 0);
-    REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--model", base, "--layers", "1", "--width", "16", "--heads", "2", "--hidden", "32",
-                             "--epochs", "1", "--numbers", "factors", "--threads", "1"}) == 0);
+    const auto base = train_model(folder), kernel = std::string("dense:m=16,n=64,k=32,bias");
     const auto iterate = [&](const std::string& name) {
         return strings{"iterate",
                        "--base",
@@ -286,10 +445,7 @@ TEST_CASE("tlm: it learns from kernels that it measures batch by batch, a killed
 
 TEST_CASE("tlm: batches that are killed while it samples, fine-tunes, measures or trains have the candidates and the model of a whole run") {
     const scratch folder("tlm");
-    const auto corpus = folder / "corpus.bin", base = folder / "base";
-    REQUIRE(run_tlm(folder, {"corpus", "--out", corpus, "--kernels", "12", "--sentences", "20", "--threads", "1"}) == 0);
-    REQUIRE(run_tlm(folder, {"train", "--corpus", corpus, "--model", base, "--layers", "1", "--width", "16", "--heads", "2", "--hidden", "32",
-                             "--epochs", "1", "--numbers", "factors", "--threads", "1"}) == 0);
+    const auto base = train_model(folder);
     const auto start_iterate = [&](const std::string& name) {
         const auto work = folder / ("work_" + name), model = folder / name;
         const strings kernels{"--kernel", "dense:m=16,n=64,k=32,bias", "--kernel", "dense:m=16,n=32,k=32"};
@@ -301,19 +457,7 @@ TEST_CASE("tlm: batches that are killed while it samples, fine-tunes, measures o
     const auto log_of = [&](const std::string& name, int batch) { return folder / ("work_" + name + "/batch" + std::to_string(batch) + ".jsonl"); };
     // Behind the header each record has a line of comments.
     const auto has_records = [](const std::string& log, std::size_t n) { return lines_in(log) >= 1 + 2 * n; };
-    constexpr std::size_t of_batch = 4; // the untuned schedule and three programs
-    using logged = std::vector<std::pair<std::string, double>>;
-    const auto records_of = [](const std::string& path) {
-        logged out;
-        auto reader = augur::log_reader::open(path);
-        for (augur::record r; reader;) {
-            const auto more = reader->next(r);
-            REQUIRE(more);
-            if (!*more) break;
-            out.emplace_back(r.task.workload_key + augur::to_json(r.schedule), r.measured.latency());
-        }
-        return out;
-    };
+    constexpr std::size_t of_batch = 4;                      // the untuned schedule and three programs
     const auto schedules_of = [&](const std::string& path) { // latencies are not the same twice
         std::vector<std::string> out;
         for (const auto& r : records_of(path)) out.push_back(r.first);
@@ -385,6 +529,44 @@ TEST_CASE("tlm: batches that are killed while it samples, fine-tunes, measures o
         CHECK(kills > 0);
     }
 #endif
+}
+
+TEST_CASE("tlm: with a lag of one batch, a batch is written by the model that knows all batches but the one before it") {
+    const scratch folder("tlm");
+    const auto base = train_model(folder);
+    const std::string a = "dense:m=16,n=64,k=32", b = "dense:m=16,n=32,k=32", c = "dense:m=32,n=32,k=16"; // of one class: batches 1, 2 and 3
+    const auto log_of = [&](const std::string& name, int batch) { return folder / (name + "/batch" + std::to_string(batch) + ".jsonl"); };
+    const auto iterate = [&](const std::string& name, const strings& kernels, const std::string& lag) {
+        strings arguments{"iterate",   "--base",     base,          "--work", folder / name, "--model", folder / (name + "_model"),
+                          "--batches", "3",          "--programs",  "4",      "--lag",       lag,       "--threads",
+                          "1",         "--compiler", quick_compiler};
+        for (const auto& k : kernels) {
+            arguments.emplace_back("--kernel");
+            arguments.push_back(k);
+        }
+        return run_tlm(folder, arguments);
+    };
+    const auto schedules_of = [&](const std::string& name, int batch) { // of one kernel, so in the order of the search
+        strings out;
+        for (const auto& r : records_of(log_of(name, batch))) out.push_back(r.first);
+        return out;
+    };
+    REQUIRE(iterate("lagging", {a, b, c}, "1") == 0);
+    const auto second = schedules_of("lagging", 2), third = schedules_of("lagging", 3);
+    REQUIRE(second.size() == 5); // the untuned schedule and four programs
+    REQUIRE(third.size() == 5);
+    CHECK(second.front().starts_with(augur::kernel::parse(b)->workload_key()));
+    CHECK(third.front().starts_with(augur::kernel::parse(c)->workload_key()));
+
+    // Batch 2 is the base's, which has learned nothing.
+    REQUIRE(iterate("alone", {b}, "0") == 0);
+    CHECK(schedules_of("alone", 1) == second);
+    // Batch 3 is that of a model which has learned batch 1 and nothing else.
+    std::filesystem::create_directory(folder / "without");
+    std::filesystem::copy_file(log_of("lagging", 1), log_of("without", 1));
+    REQUIRE(iterate("without", {a, c}, "0") == 0);
+    CHECK(contents(log_of("without", 1)) == contents(log_of("lagging", 1))); // nothing is measured again
+    CHECK(schedules_of("without", 2) == third);
 }
 
 TEST_CASE("tlm: what is missing or wrong is told") {

@@ -10,6 +10,9 @@
 #include <system_error>
 #include <utility>
 
+#include <augur/record/log_reader.hpp>
+#include <augur/record/record.hpp>
+#include <augur/record/replace_file.hpp>
 #include <augur/workload/kernel.hpp>
 
 #include "console.hpp"
@@ -47,9 +50,9 @@ struct measured_kernels {
             trials.push_back(s.latencies[k]);
         }
     }
-    /// A row of the table of convergence.
-    [[nodiscard]] std::vector<std::string> row(const std::string& name) const {
-        const auto totals = examples::total_latencies(untuned, trials);
+    /// A row of the table of convergence, which looks at the first `programs` trials of each kernel.
+    [[nodiscard]] std::vector<std::string> row(const std::string& name, std::size_t programs) const {
+        const auto totals = examples::total_latencies(untuned, trials, programs);
         std::vector<std::string> out{name, examples::milliseconds(totals.front()), examples::milliseconds(totals.back())};
         for (const double share : {0.01, 0.001}) {
             const auto at = examples::converged_at(totals, window, share);
@@ -85,7 +88,7 @@ augur::result<std::vector<std::string>> measure_batches(const iteration& it) {
         o.resume = true;
         o.search.model = "none";
         o.search.trials = o.search.round = it.programs;
-        o.search.even = true;
+        o.search.scheduler = augur::scheduling::round_robin;
         o.limits = false;
         o.search.language_learns = false; // within a batch it is one model
         logs.push_back(o.log);
@@ -107,12 +110,31 @@ augur::result<std::vector<std::string>> measure_batches(const iteration& it) {
                         examples::text_of("%.0f", found.summary ? found.summary->seconds : 0)});
         measured_kernels here;
         here.add(report, found);
-        marks.push_back(here.row(std::to_string(b + 1)));
+        marks.push_back(here.row(std::to_string(b + 1), it.programs));
         all.add(report, found);
     }
-    marks.push_back(all.row("all"));
+    marks.push_back(all.row("all", it.programs));
     std::printf(
-        "%s\n%sms: sum of the kernels; below 1 %%: programs of a kernel after which the last %zu have lowered this sum by less; -: not yet\n\n",
-        examples::table_text(rows).c_str(), examples::table_text(marks).c_str(), window);
+        "%s\n%sms: sum of the kernels, best: of the first %zu programs of each; below 1 %%: programs of a kernel after which the last %zu have "
+        "lowered this sum by less; -: not yet\n\n",
+        examples::table_text(rows).c_str(), examples::table_text(marks).c_str(), it.programs, window);
     return logs;
+}
+
+augur::result<std::size_t> copy_records(const std::string& from, const std::string& to, std::span<const augur::kernel> left_out) {
+    auto reader = augur::log_reader::open(from);
+    if (!reader) return reader.error();
+    std::string text = augur::log_header();
+    std::size_t copied = 0;
+    for (augur::record r;;) {
+        const auto more = reader->next(r);
+        if (!more) return more.error();
+        if (!*more) break;
+        const auto k = augur::kernel::from_workload_key(r.task.workload_key);
+        if (k && std::find(left_out.begin(), left_out.end(), *k) != left_out.end()) continue;
+        text += augur::to_text(r);
+        ++copied;
+    }
+    if (auto written = augur::replace_file(to, text); !written) return written.error();
+    return copied;
 }

@@ -27,6 +27,7 @@
 #include <augur/target/isa_level.hpp>
 #include <augur/tlm.hpp>
 
+#include "copies.hpp"
 #include "flags.hpp"
 #include "iterate.hpp"
 #include "kernels.hpp"
@@ -134,15 +135,22 @@ augur::result<int> make_corpus(const wishes& w) {
     return examples::done;
 }
 
-/// Sentences of the fastest schedules of tuning logs, with their latencies: what a model is fine-tuned on.
-augur::result<int> sentences_of_logs(const wishes& w) {
-    std::vector<augur::kernel> left_out;
-    for (const auto& name : w.left_out) {
+/// The kernels of networks.   Errors: those of `find_network`
+augur::result<std::vector<augur::kernel>> kernels_of(std::span<const std::string> networks) {
+    std::vector<augur::kernel> out;
+    for (const auto& name : networks) {
         const auto network = augur::find_network(name);
         if (!network) return network.error();
-        for (const auto& k : network->kernels) left_out.push_back(k.workload);
+        for (const auto& k : network->kernels) out.push_back(k.workload);
     }
-    const auto read = augur::read_demonstrations(w.logs, w.best, left_out);
+    return out;
+}
+
+/// Sentences of the fastest schedules of tuning logs, with their latencies: what a model is fine-tuned on.
+augur::result<int> sentences_of_logs(const wishes& w) {
+    const auto left_out = kernels_of(w.left_out);
+    if (!left_out) return left_out.error();
+    const auto read = augur::read_demonstrations(w.logs, w.best, *left_out);
     if (!read) return read.error();
     if (auto saved = augur::write_dataset(w.corpus, read->sentences); !saved) return saved.error();
     std::printf("%s\ncorpus      %s\n", read->text().c_str(), w.corpus.c_str());
@@ -207,6 +215,36 @@ augur::result<int> train(wishes w) {
     return examples::done;
 }
 
+/// A kernel of a network that is left out must not be measured.   Errors: invalid_argument, with the kernel; those of `find_network`
+augur::result<void> check_left_out(const wishes& w) {
+    for (const auto& name : w.left_out) {
+        const auto left_out = kernels_of(std::span(&name, 1));
+        if (!left_out) return error{left_out.error().code, "--left-out: " + left_out.error().detail};
+        for (const auto& k : w.batches.options.work.kernels)
+            if (std::find(left_out->begin(), left_out->end(), k.workload) != left_out->end())
+                return error{errc::invalid_argument, "--left-out: " + name + " has " + k.workload.text() + ", which is to be measured"};
+    }
+    return {};
+}
+
+/// Where `iterate` copies a log without the kernels that are left out.
+std::string copied_log(const wishes& w, std::size_t i) { return w.batches.folder + "/log" + std::to_string(i + 1) + ".jsonl"; }
+
+/// The logs that `iterate` learns from beside its own: with networks that are left out, copies without their kernels. A log without other kernels is
+/// not among them.
+augur::result<std::vector<std::string>> learned_logs(const wishes& w) {
+    if (w.left_out.empty()) return w.logs;
+    const auto left_out = kernels_of(w.left_out);
+    if (!left_out) return left_out.error();
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < w.logs.size(); ++i) {
+        const auto copied = copy_records(w.logs[i], copied_log(w, i), *left_out);
+        if (!copied) return copied.error();
+        if (*copied > 0) out.push_back(copied_log(w, i));
+    }
+    return out;
+}
+
 /// Measures kernels batch by batch, and fine-tunes the model on all of them.
 augur::result<int> iterate(wishes w) {
     w.batches.options.search.language = w.base;
@@ -214,10 +252,12 @@ augur::result<int> iterate(wishes w) {
     w.batches.options.threads = static_cast<int>(w.threads);
     w.batches.options.demonstrations_best = w.best;
     w.batches.options.demonstrations_weighted = w.weighted;
-    w.batches.options.demonstrations = w.logs;
     std::string settings =
         examples::text_of("seed %llu\nbatches %zu\nprograms %zu\nlag %zu\nbest %zu\nweighted %d\n", static_cast<unsigned long long>(w.seed),
                           w.batches.batches, w.batches.programs, w.batches.lag, w.best, w.weighted ? 1 : 0);
+    std::string left_out;
+    for (const auto& name : w.left_out) left_out += " " + name;
+    if (!left_out.empty()) settings += "left out" + left_out + "\n"; // only if there are some: older work folders have no such line
     std::vector<std::string> read{w.base + "/model.safetensors", w.base + "/tokenizer.json"};
     read.insert(read.end(), w.logs.begin(), w.logs.end());
     for (const auto& file : read) {
@@ -227,10 +267,12 @@ augur::result<int> iterate(wishes w) {
     }
     for (const auto& k : w.batches.options.work.kernels) settings += k.workload.text() + "\n";
     if (auto mine = examples::claim_folder(w.batches.folder, settings); !mine) return mine.error();
+    auto learned = learned_logs(w);
+    if (!learned) return learned.error();
+    w.batches.options.demonstrations = *std::move(learned);
     const auto logs = measure_batches(w.batches);
     if (!logs) return logs.error();
     w.logs.insert(w.logs.end(), logs->begin(), logs->end());
-    w.left_out.clear(); // all that was measured is learned
     w.corpus = w.batches.folder + "/sentences.bin";
     if (const auto written = sentences_of_logs(w); !written) return written;
     w.training = tlm::fine_tuning();
@@ -298,12 +340,13 @@ struct written {
     std::size_t points = 0, legal = 0;
     double bits = 0, seconds = 0;
     tlm::generation_report report;
+    copied_points copies;
     std::string sentences;
     std::optional<error> failed;
 };
 
-written write_points(const wishes& w, const tlm::frozen_gpt2& model, const tlm::language_model& language, const augur::kernel& kernel,
-                     const augur::machine_identity& machine) {
+written write_points(const wishes& w, const tlm::frozen_gpt2& model, const tlm::language_model& language, const augur::transfer::schedule_pool& known,
+                     const augur::kernel& kernel, const augur::machine_identity& machine) {
     written out;
     const auto fail = [&](const error& e) { out.failed = error{e.code, kernel.text() + ": " + e.detail}; };
     const auto task = augur::loopnest::kernel_task::create(kernel, {});
@@ -324,6 +367,7 @@ written write_points(const wishes& w, const tlm::frozen_gpt2& model, const tlm::
         out.bits -= point.log_probability / 0.6931471805599453;
         if (w.show) out.sentences += *tlm::sentence_text("", *space, point.decisions) + "\n";
     }
+    out.copies = count_copies(known, *task, *space, *points);
     out.report = g->report();
     return out;
 }
@@ -331,6 +375,8 @@ written write_points(const wishes& w, const tlm::frozen_gpt2& model, const tlm::
 augur::result<int> generate(const wishes& w) {
     auto loaded = tlm::load(w.model);
     if (!loaded) return loaded.error();
+    const auto known = read_schedules(w.logs, w.best);
+    if (!known) return known.error();
     const tlm::frozen_gpt2 model(std::move(loaded->net), freezing(w));
     const auto machine = here(w.threads);
     const auto& kernels = w.work.kernels;
@@ -338,12 +384,13 @@ augur::result<int> generate(const wishes& w) {
     augur::thread_pool_executor threads(w.threads);
     const double start = augur::steady_seconds();
     threads.bulk(kernels.size(), [&](std::size_t i) {
-        if (!examples::stop_requested()) all[i] = write_points(w, model, *loaded, kernels[i].workload, machine);
+        if (!examples::stop_requested()) all[i] = write_points(w, model, *loaded, *known, kernels[i].workload, machine);
     });
     const double seconds = augur::steady_seconds() - start;
     std::vector<std::vector<std::string>> rows{{"kernel", "points", "legal", "bits a point", "forced tokens", "masked", "seconds"}};
+    if (!w.logs.empty()) rows.front().insert(rows.front().end(), {"adapted schedules", "points equal to one"});
     std::array<tlm::generation_report::by_kind, augur::decision_kinds> kinds{};
-    std::size_t points = 0, legal = 0, unsayable = 0, discarded = 0;
+    std::size_t points = 0, legal = 0, unsayable = 0, discarded = 0, copied = 0;
     std::set<std::string> unknown;
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         const auto& one = all[i];
@@ -357,6 +404,7 @@ augur::result<int> generate(const wishes& w) {
         }
         points += one.points;
         legal += one.legal;
+        copied += one.copies.copied;
         unsayable += one.report.unsayable;
         discarded += one.report.discarded;
         unknown.insert(one.report.unknown_words.begin(), one.report.unknown_words.end());
@@ -365,6 +413,7 @@ augur::result<int> generate(const wishes& w) {
                         examples::text_of("%.1f", one.bits / static_cast<double>((std::max)(one.points, std::size_t{1}))),
                         percent(static_cast<double>(one.report.forced), static_cast<double>(one.report.forced) + chosen), percent(masked, chosen),
                         examples::text_of("%.2f", one.seconds)});
+        if (!w.logs.empty()) rows.back().insert(rows.back().end(), {std::to_string(one.copies.adapted), std::to_string(one.copies.copied)});
     }
     std::printf("%s\n", examples::table_text(rows).c_str());
     std::vector<std::vector<std::string>> by_kind{{"decision", "tokens chosen", "probability of what is not legal"}};
@@ -374,6 +423,9 @@ augur::result<int> generate(const wishes& w) {
                 {std::string(kind_names[k]), std::to_string(kinds[k].choices), percent(kinds[k].masked, static_cast<double>(kinds[k].choices))});
     std::printf("%s\npoints %zu, of which %zu can be lowered; thrown away: %zu; legal choices that the vocabulary cannot tell: %zu; %.1f s\n",
                 examples::table_text(by_kind).c_str(), points, legal, discarded, unsayable, seconds);
+    if (!w.logs.empty())
+        std::printf("%zu of %zu points (%s) equal a schedule of the logs, adapted to the kernel\n", copied, points,
+                    percent(static_cast<double>(copied), static_cast<double>(points)).c_str());
     print_unknown(unknown);
     return legal == points ? examples::done : examples::failed;
 }
@@ -459,8 +511,16 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_text("work", "FOLDER", "a log a batch; the same command goes on with them", w.batches.folder);
         examples::add_work_flags(flags, "network", w.batches.options.work);
         flags.add_texts("log", "LOG", "log of other kernels that it learns from as well, from the first batch on; may be given again", w.logs);
+        w.left_out.clear();
+        flags.add_list("left-out",
+                       "networks none of whose kernels is measured or learned: to measure one is refused, records of --log are passed over;\n"
+                       "default none",
+                       w.left_out);
         flags.add_number("batches", "N", "default 4", w.batches.batches, 1, 10000);
-        flags.add_number("programs", "N", "of a kernel; default 16", w.batches.programs, 1, 100000);
+        flags.add_number("programs", "N",
+                         "of a kernel; default 16: first the model's most likely one (greedy), then 11 samples of the model, then 4 (a quarter of\n"
+                         "all but the first) drawn at random from the search space; the untuned schedule is measured as well",
+                         w.batches.programs, 1, 100000);
         flags.add_number("lag", "N", "the latest batches that a model does not know yet; default 0", w.batches.lag, 0, 10000);
         flags.add_number("best", "N", "schedules of a kernel that are learned, the fastest ones; default 10, the authors' 1", w.best, 1, 1000000);
         flags.add_switch("weighted", weighted, w.weighted);
@@ -481,6 +541,11 @@ int run(std::string_view command, std::span<char* const> arguments) {
         flags.add_switch("likely", "the most likely points (beam search; with --count 1 greedy), not samples", w.likely);
         flags.add_switch("unconstrained", "without a mask: how often what the model writes is legal", w.unconstrained);
         flags.add_switch("show", "print the sentences", w.show);
+        flags.add_texts("log", "LOG",
+                        "log of other kernels, e.g. one that the model was fine-tuned on: counts the points that equal a schedule of the logs,\n"
+                        "adapted to the kernel; may be given again",
+                        w.logs);
+        flags.add_number("best", "N", "schedules of each kernel of the logs, the fastest ones; default 10", w.best, 1, 1000000);
     } else {
         std::fprintf(command.empty() || command == "--help" ? stdout : stderr, "%s", usage);
         return command == "--help" ? examples::done : examples::misuse;
@@ -500,9 +565,10 @@ int run(std::string_view command, std::span<char* const> arguments) {
                                                           : needs(w.model, "--model FOLDER");
         else if (command == "train") read = w.corpus.empty() ? needs("", "--corpus FILE") : needs(w.model, "--model FOLDER");
         else read = w.work.kernels.empty() ? needs("", "--network NETWORK or --kernel KERNEL") : needs(w.model, "--model FOLDER");
-        for (const char* name : {"likely", "aligned", "show"})
+        for (const char* name : {"likely", "aligned", "show", "log"})
             if (read && w.unconstrained && flags.given(name))
                 read = error{errc::invalid_argument, std::string("--unconstrained counts samples: it does not go with --") + name};
+        if (read && command == "iterate") read = check_left_out(w);
     }
     if (!read) return examples::complain("tlm", read.error(), examples::misuse);
     if (help) {
@@ -519,6 +585,8 @@ int run(std::string_view command, std::span<char* const> arguments) {
     if (command == "iterate")
         for (const auto& [flag, folder] : {std::pair{"--base", w.base}, std::pair{"--model", w.model}, std::pair{"--work", w.batches.folder}})
             files.push_back({flag, folder, true});
+    if (command == "iterate" && !w.left_out.empty())
+        for (std::size_t i = 0; i < w.logs.size(); ++i) files.push_back({"--work", copied_log(w, i), true});
     if (auto apart = examples::keep_apart(files); !apart) return examples::complain("tlm", apart.error(), examples::misuse);
     if (command == "corpus" || command == "sentences") // now, not after the work
         if (auto writable = examples::can_write(w.corpus); !writable) return examples::complain("tlm", writable.error(), examples::misuse);
