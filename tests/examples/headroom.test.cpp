@@ -17,6 +17,7 @@
 
 #include <augur/core/random_engine.hpp>
 
+#include "../../examples/support/console.hpp"
 #include "../../examples/tools/headroom/headroom.hpp"
 #include "child_program.hpp"
 
@@ -175,19 +176,19 @@ TEST_CASE("headroom: two runs of a kernel are one kernel in means and intervals,
     // trees over random: 2 and 1 of kernel a, 3 and 3 of kernel b. The standard error of two logarithms is half their difference, Student's t 12.706.
     const double a = std::sqrt(2.0 * 1.0), b = 3, mean = std::sqrt(a * b), factor = std::pow(b / a, 12.706 / 2);
     const auto ratio = row_of("How much faster a search is than random", "trees");
-    REQUIRE(ratio.size() == 7);
+    REQUIRE(ratio.size() == 8);
     char expected[80];
     std::snprintf(expected, sizeof expected, "%.3f (%.3f to %.3f)", mean, mean / factor, mean * factor);
     CHECK(ratio[4] == expected);
     const auto share = row_of("Geometric mean of the share", "trees"); // 1 of kernel a in both runs, 1 / 3 and 1 of kernel b
-    REQUIRE(share.size() == 7);
+    REQUIRE(share.size() == 8);
     CHECK(contains(share[4], "0.760 ("));
     std::size_t listed = 0;
     for (const auto& t : tables_of(records, options))
         if (t.title == "Kernels") listed = t.rows.size() - 1;
     CHECK(listed == 2);
     options.over = find_guide("trees");
-    CHECK(row_of("How much faster a search is than trees", "random").size() == 7);
+    CHECK(row_of("How much faster a search is than trees", "random").size() == 8);
     CHECK(row_of("Geometric mean of the share of the best known latency and its 95 % interval, easy", "trees").empty());
 }
 
@@ -252,12 +253,48 @@ TEST_CASE("headroom: the ratio of sums, and what rivals need to match ten trials
     table_options options;
     options.over = tlm;
     options.hard = {"a", "b"};
+    small.picks = {8e-5, infinity, infinity, 2e-5};
+    large.picks.assign(4, 1.25e-2);
     const std::vector<kernel_record> both{small, large};
     const auto text = markdown_of(tables_of(both, options));
+    CHECK(contains(text, "| Crop's best of 512 | 0.447 (")); // sqrt(0.25 * 0.8), then sqrt(1 * 0.8)
+    CHECK(contains(text, ") | 0.894 ("));
     CHECK(contains(text, "| tlm | 0.998 | 0.998 |"));   // 10020 / 10040 us
     CHECK(contains(text, "| trees | 0.797 | 0.800 |")); // 10020 / 12580 us, then 10020 / 12520 us
     CHECK(contains(text, "and what tlm has after 10"));
     CHECK(contains(text, "| trees | 128 | 25 | 20.0 % | - | - | - | - | 2 | 1 |")); // sqrt(1 * 0.8) is above sqrt(0.5 * 1), sqrt(0.25 * 0.8) is not
+}
+
+TEST_CASE("headroom: the latency of a network is the sum over its kernels by their uses, and is told where all kernels have records") {
+    const auto kernels = network_kernels(std::vector<std::string>{"bert_base:tokens=64", "bert_base:tokens=64"});
+    REQUIRE(kernels);
+    const auto bert = augur::find_network("bert_base:tokens=64");
+    REQUIRE(bert);
+    REQUIRE(kernels->size() == bert->kernels.size());
+    std::vector<kernel_record> records;
+    double uses = 0;
+    for (const auto& [network, k] : *kernels) {
+        CHECK(network == "bert_base:tokens=64");
+        for (const auto& of : bert->kernels)
+            if (of.workload == k) uses += of.uses;
+        auto& r = records.emplace_back(made_up(k.text(), 1e-3));
+        r.searches = {};
+        r.picks.clear();
+        r.searches[find_guide("likely")].latencies = {infinity, 2e-3, 2e-3, 1e-3}; // and 4 ms untuned
+    }
+    REQUIRE(uses > static_cast<double>(records.size())); // else no kernel counts twice
+    table_options options;
+    options.networks = {"bert_base:tokens=64"};
+    const auto ms = [&](double each) { return examples::milliseconds(uses * each); };
+    const auto text = markdown_of(tables_of(records, options));
+    CAPTURE(text);
+    CHECK(contains(text, "| the untuned schedules | - | - | - | - | - | - | - | " + ms(4e-3) + " | - |"));
+    CHECK(contains(text, "| likely | - | " + ms(1e-3) + " | - | - | - | - | - | " + ms(1e-3) + " | 4 |"));
+    records.pop_back();
+    CHECK_FALSE(contains(markdown_of(tables_of(records, options)), "Latency of bert_base"));
+    const auto unknown = network_kernels(std::vector<std::string>{"bert"});
+    REQUIRE_FALSE(unknown);
+    CHECK(unknown.error().code == augur::errc::not_found);
 }
 
 #ifdef AUGUR_TLM_PROGRAM
@@ -326,11 +363,13 @@ TEST_CASE("headroom: tables and chart of a folder; wrong arguments") {
                     {{"--guides", "base", "--language", "folder"}, "the guide 'base' needs --base"},
                     {{"--guides", "trigram"}, "the guide 'trigram' needs --language"},
                     {{"--guides", "tlp,"}, "got ''"},
-                    {{"--kernels", "2", "--hard-of", "file"}, "--hard-of is in place of --kernels"},
+                    {{"--kernels", "2", "--hard-of", "file"}, "--hard-of and --networks are in place of --kernels"},
+                    {{"--networks", "resnet_18", "--hard-of", "file"}, "--hard-of and --networks are in place of --kernels"},
+                    {{"--networks", "resnet_18,bert"}, "--networks: network 'bert' is unknown"},
                     {{"--hard-of", folder / "none", "--work", folder / "other"}, "none"},
                     {{"--hard-of", folder / "work/kernels.jsonl", "--work", folder / "other"}, "is unknown; known are dense"},
                     {{"--quick", "--hard-of", "file"}, "does not go with --hard-of"},
-                    {{"--trials", "257"}, "--trials: expected a whole number from 1 to 256, got '257'"},
+                    {{"--trials", "1025"}, "--trials: expected a whole number from 1 to 1024, got '1025'"},
                     {{"--quick", "--kernels", "2"}, "does not go with --kernels"},
                     {{"--quick", "--trials", "7"}, "expected --trials of 8 at least, got 7"},
                     {{"--nonsense"}, "unknown flag"},

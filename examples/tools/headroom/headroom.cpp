@@ -41,11 +41,12 @@ struct wishes {
     std::string folder, language, base, weights, hard_of;
     std::vector<std::string> known_logs; ///< empty: one is measured
     std::size_t of_each = 16, known_kernels = 32, known_trials = 48;
-    std::size_t easy = 0;            ///< kernels beside the hard ones
-    std::vector<std::string> beside; ///< folders of other runs of the same kernels, for tables
+    std::vector<std::string> networks; ///< in place of drawn kernels
+    std::size_t easy = 0;              ///< kernels beside the hard ones
+    std::vector<std::string> beside;   ///< folders of other runs of the same kernels, for tables
     table_options tables;
-    std::size_t most = 256; ///< trials of a guide
-    std::size_t share = 1;  ///< of the trials of a guide, one in so many
+    std::size_t each = 0;  ///< trials of each guide; 0: its own number
+    std::size_t share = 1; ///< of the trials of a guide, one in so many
     bool tables_only = false;
     bool only_recorded = false;                 ///< no kernel is measured that has no record yet
     std::vector<std::size_t> searches{0, 1, 2}; ///< the guides that are measured
@@ -53,7 +54,7 @@ struct wishes {
     [[nodiscard]] std::string records() const { return folder + "/kernels.jsonl"; }
     [[nodiscard]] std::string measured_known() const { return folder + "/known.jsonl"; }
     [[nodiscard]] std::vector<std::string> known() const { return known_logs.empty() ? std::vector{measured_known()} : known_logs; }
-    [[nodiscard]] std::size_t trials(const guide& g) const { return (std::min)(most, g.trials) / share; }
+    [[nodiscard]] std::size_t trials(const guide& g) const { return (each > 0 ? each : g.trials) / share; }
 };
 
 augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
@@ -64,6 +65,7 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("machine", "FILE", "machine file (`machine --out FILE`) or the name of a preset, for Crop; without it its columns are empty",
                    s.machine);
     flags.add_number("kernels", "N", "kernels of each of the three networks; default 16", w.of_each, 1, 1000);
+    flags.add_list("networks", "instead of --kernels: all kernels of these networks; tables have the latency of each network, too", w.networks);
     flags.add_text("hard-of", "FILE",
                    "instead of --kernels: the half of the kernels of this kernels.jsonl where random search does worst; may be of another machine",
                    w.hard_of);
@@ -75,7 +77,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         "guides", "NAME,...",
         "searches to measure of each kernel, of: " + guide_names() +
             ";\nrandom: random search; tlp, crop, trees, hybrid, known (nest), weights: evolution under this model of `tune`; sa, descent, bo:\n"
-            "this --search of `tune`; transfer: begins with schedules of known kernels; tlm: a language model drafts, tlm16: only 16 trials;\n"
+            "this --search of `tune`; transfer: begins with schedules of known kernels; tlm: a language model drafts, tlm16: only 16 trials,\n"
+            "tlm-fixed: without learning from them;\n"
             "crop+tlp, crop+trees, crop+known: Crop drafts for that model; known+descent: descent after 32 trials; without a search: transferred: "
             "schedules of\n"
             "known kernels, nearest first; likely: the most likely of the language model; unmasked: it writes without a mask; base: the model\n"
@@ -99,8 +102,8 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
     flags.add_text("weights", "FILE", "weights of TLP or MetaTune, for the guides with weights", w.weights);
     flags.add_number(
         "trials", "N",
-        "of a guide at most; searches of the folder with fewer go on; default: 256 of random and tlp, 128 of those with 128, 64 of the others",
-        w.most, 1, 256);
+        "of each guide; searches of the folder with fewer go on; default: 256 of random and tlp, 128 of those with 128, 64 of the others", w.each, 1,
+        1024);
     flags.add_number("seed", "N", "of all random numbers, the choice of kernels among them; default 1", s.search.seed, 0, 1'000'000'000);
     flags.add_number("threads", "N", "threads that kernels use; default: all processors", s.threads, 1, 1024);
     flags.add_text("compiler", "COMMAND", "C compiler, with leading arguments; default: the variable CC, else cc", s.compiler.command);
@@ -125,13 +128,13 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         return false;
     }
     if (quick) {
-        for (const char* other : {"kernels", "hard-of"})
+        for (const char* other : {"kernels", "hard-of", "networks"})
             if (flags.given(other)) return error{errc::invalid_argument, "--quick has its own kernels: it does not go with --" + std::string(other)};
         w.of_each = 1;
         w.share = 8;
-        if (w.most < w.share)
+        if (w.each > 0 && w.each < w.share)
             return error{errc::invalid_argument,
-                         "--quick takes an eighth of the trials: expected --trials of 8 at least, got " + std::to_string(w.most)};
+                         "--quick takes an eighth of the trials: expected --trials of 8 at least, got " + std::to_string(w.each)};
         w.known_kernels = 6;
         w.known_trials = 16;
     }
@@ -148,13 +151,14 @@ augur::result<bool> read_flags(std::span<char* const> arguments, wishes& w) {
         if (w.base.empty() && guides[g].strategy == "base") return error{errc::invalid_argument, "the guide 'base' needs --base"};
     if (std::find(augur::session_models.begin(), augur::session_models.end(), w.weights) != augur::session_models.end())
         return error{errc::invalid_argument, "--weights: expected a file, got the name of a model, '" + w.weights + "'"};
-    if (flags.given("kernels") && flags.given("hard-of"))
-        return error{errc::invalid_argument, "--hard-of is in place of --kernels: give one of them"};
+    if (flags.given("kernels") + flags.given("hard-of") + flags.given("networks") > 1)
+        return error{errc::invalid_argument, "--hard-of and --networks are in place of --kernels: give one of them"};
+    if (auto known = network_kernels(w.networks); !known) return error{known.error().code, "--networks: " + known.error().detail};
     if (w.easy > 0 && w.hard_of.empty()) return error{errc::invalid_argument, "--easy goes with --hard-of"};
     if (w.folder.empty()) w.folder = quick ? "headroom.quick" : "headroom.work";
     s.resume = true;
     s.take_over = false; // what another machine has measured of a kernel does not go into this one's row
-    s.search.even = true;
+    s.search.scheduler = augur::scheduling::round_robin;
     return true;
 }
 
@@ -282,6 +286,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
         if (!settings.only_transfers) settings.strategy = guides[g].strategy;
         settings.descend_after = guides[g].descend_after;
         settings.language_trials = guides[g].language_trials;
+        settings.language_learns = guides[g].language_learns;
         if (settings.language_trials > 0) settings.transfers = 0; // they join the population of the evolution that follows
         settings.trials = w.trials(guides[g]);
         settings.round = (std::min)(settings.trials, std::size_t{16});
@@ -296,7 +301,7 @@ augur::result<std::optional<kernel_record>> measure_kernel(const wishes& w, cons
         }
         found.push_back(std::move(searched));
     }
-    const auto picks = examples::crop_picks(*s, 0, 4, w.options.search.seed);
+    const auto picks = examples::crop_picks(*s, 0, 16, w.options.search.seed);
     if (!picks) return picks.error();
     for (const auto& m : s->measure(s->tasks()[0], *picks)) r.picks.push_back(m.latency());
     s->measure_best(found, hooks);
@@ -362,7 +367,8 @@ int run(wishes w) {
         if (!read) return examples::complain("headroom", read.error(), examples::misuse);
         records = *std::move(read);
     }
-    auto kernels = test_kernels(w.of_each, w.options.search.seed);
+    auto kernels = w.networks.empty() ? test_kernels(w.of_each, w.options.search.seed) : *network_kernels(w.networks);
+    w.tables.networks = w.networks;
     if (!w.hard_of.empty()) {
         const auto others = read_records(w.hard_of);
         if (!others) return examples::complain("headroom", others.error(), examples::misuse);

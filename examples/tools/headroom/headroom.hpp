@@ -26,11 +26,12 @@
 /// how many trials it descends.
 struct guide {
     std::string_view name, model, draft;
-    std::size_t trials;
+    std::size_t trials;        ///< where the user does not say how many
     std::size_t transfers = 0; ///< schedules of known kernels that it begins with; they are in the population of an evolution, too
     std::string_view strategy{};
     std::size_t descend_after = 0;
     std::size_t language_trials = 0; ///< that the language model drafts; 0: all
+    bool language_learns = true;     ///< from what the search measures
 };
 /// In place of a model: the weights that the user gives.
 inline constexpr std::string_view given_weights = "weights";
@@ -57,6 +58,8 @@ inline constexpr std::array guides{guide{"random", "none", "", 256},
                                    guide{"known+descent", "nest", "", 64, 0, "", 32},
                                    guide{"tlm16+known", "nest", "tlm", 64, 0, "", 0, 16},
                                    guide{"transfer+tlm16+known", "nest", "tlm", 64, 3, "", 0, 16},
+                                   guide{"tlm16+trees", "trees", "tlm", 64, 0, "", 0, 16},
+                                   guide{"tlm-fixed", "none", "tlm", 64, 0, "", 0, 0, false},
                                    guide{"weights", given_weights, "", 64},
                                    guide{"bo+weights", given_weights, "", 64, 0, "bayes"},
                                    guide{"trees128", "trees", "", 128},
@@ -97,7 +100,8 @@ struct kernel_record {
     std::string bound;                                 ///< what gives the limit: fma, read, or a function
     double untuned = 0;                                ///< timed again with the winners of the last run; 0: it failed
     std::array<guided_search, guides.size()> searches; ///< by guide; without latencies: not measured
-    std::vector<double> picks; ///< Crop's best four of 512 random schedules, measured, in its order; infinity: failed; empty: no machine was given
+    /// Crop's best 16 (older files: 4) of 512 random schedules, measured, in its order; infinity: failed; empty: no machine was given.
+    std::vector<double> picks;
     double best_elsewhere = std::numeric_limits<double>::infinity(); ///< the best that another run of the same kernel found; not in the file
 
     /// The least latency of any trial, pick, or the untuned schedule, also of other runs.
@@ -114,6 +118,8 @@ struct kernel_record {
 using test_kernel = std::pair<std::string, augur::kernel>;
 /// The 48 kernels, 16 of each test network, drawn by a seed. Those of a smaller count are the first of each network.
 [[nodiscard]] std::vector<test_kernel> test_kernels(std::size_t of_each, std::uint64_t seed);
+/// The kernels of some networks, each once, with the first network that has it.   Errors: those of `find_network`
+[[nodiscard]] augur::result<std::vector<test_kernel>> network_kernels(std::span<const std::string> names);
 /// The half of the kernels of some records for which random search does worst, and `easy` of the others, evenly spaced over the records.
 /// Errors: invalid_argument, fewer than two records, or one without a random search that succeeded; parse, text that is no kernel
 [[nodiscard]] augur::result<std::vector<test_kernel>> hard_kernels(std::span<const kernel_record> records, std::size_t easy = 0);
@@ -136,8 +142,10 @@ struct table_options {
     std::size_t own =
         std::numeric_limits<std::size_t>::max(); ///< so many records are listed one by one; the others are runs of the same kernels with other seeds
     std::size_t over = guides.size();            ///< the guide that the others are compared with; `guides.size()`: the first that all records have
+    std::vector<std::string> networks;           ///< whose latencies are told where all their kernels have records; of `find_network`
 };
-/// Shares by guide and number of trials over the kernels, then the kernels one by one. Of several records of a kernel the geometric mean counts.
+/// Shares by guide and number of trials over the kernels, latencies of networks, then the kernels one by one. Of several records of a kernel the
+/// geometric mean counts.
 [[nodiscard]] std::vector<titled_table> tables_of(std::span<const kernel_record> records, const table_options& options = {});
 [[nodiscard]] std::string markdown_of(std::span<const titled_table> tables);
 /// The median share over trials, a curve a guide, for the hard and the easy kernels, or for all where nothing tells them apart: one SVG image.

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <augur/core/random_engine.hpp>
 
@@ -48,6 +50,18 @@ std::vector<test_kernel> test_kernels(std::size_t of_each, std::uint64_t seed) {
     for (std::size_t i = 0; i < of_each; ++i)
         for (std::size_t n = 0; n < drawn.size(); ++n)
             if (i < drawn[n].size()) out.emplace_back(test_networks()[n].name, drawn[n][i].workload);
+    return out;
+}
+
+augur::result<std::vector<test_kernel>> network_kernels(std::span<const std::string> names) {
+    std::vector<test_kernel> out;
+    for (const auto& name : names) {
+        const auto network = augur::find_network(name);
+        if (!network) return network.error();
+        for (const auto& k : network->kernels)
+            if (std::none_of(out.begin(), out.end(), [&](const test_kernel& had) { return had.second == k.workload; }))
+                out.emplace_back(network->name, k.workload);
+    }
     return out;
 }
 

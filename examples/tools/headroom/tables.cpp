@@ -18,7 +18,7 @@
 namespace {
 
 constexpr std::array<std::size_t, 8> milestones{1, 4, 8, 16, 32, 64, 128, 256};
-constexpr std::array<std::size_t, 6> mean_milestones{1, 4, 10, 16, 32, 64};
+constexpr std::array<std::size_t, 7> mean_milestones{1, 4, 10, 16, 32, 64, 256};
 constexpr std::size_t hardness_trials = 16; ///< the kernels with the least share for random after so many are the hard ones
 
 std::string percent(double share) { return examples::text_of("%.1f %%", 100 * share); }
@@ -45,6 +45,13 @@ double share_of(const kernel_record& r, std::size_t g, std::size_t trials) {
     return begins_untuned(guides[g]) && trials > 0 && !latencies.empty() ? (std::max)(share, r.best() / least_untuned(r)) : share;
 }
 
+/// How many of Crop's picks all records have.
+std::size_t common_picks(std::span<const kernel_record> records) {
+    std::size_t out = std::numeric_limits<std::size_t>::max();
+    for (const auto& r : records) out = (std::min)(out, r.picks.size());
+    return records.empty() ? 0 : out;
+}
+
 /// The guides that all records have.
 std::vector<std::size_t> measured_guides(std::span<const kernel_record> records) {
     std::vector<std::size_t> out;
@@ -58,7 +65,7 @@ bool ends_early(const guide& g) { return g.strategy == all_transfers || std::fin
 
 /// The trials of a guide that all records have; of one that ends early the most that one has.
 std::size_t trials_of(std::span<const kernel_record> records, std::size_t g) {
-    std::size_t least = guides[g].trials, most = 0;
+    std::size_t least = records.empty() ? 0 : std::numeric_limits<std::size_t>::max(), most = 0;
     for (const auto& r : records) {
         least = (std::min)(least, r.searches[g].latencies.size());
         most = (std::max)(most, r.searches[g].latencies.size());
@@ -98,6 +105,13 @@ template <class F>
 std::vector<double> by_kernel(std::span<const kernel_record> records, const F& value_of, const std::vector<bool>& chosen) {
     std::vector<double> out;
     for (const auto& [value, name] : named_by_kernel(records, value_of, chosen)) out.push_back(value);
+    return out;
+}
+
+/// For each record: whether it is of a kernel.
+std::vector<bool> records_of(std::span<const kernel_record> records, std::string_view kernel) {
+    std::vector<bool> out;
+    for (const auto& r : records) out.push_back(r.kernel == kernel);
     return out;
 }
 
@@ -213,6 +227,19 @@ void add_means(const compared_records& of, bool only_hard, std::vector<titled_ta
         sums.rows.push_back(std::move(sum));
         if (g != of.over) ratios.rows.push_back(std::move(ratio));
     }
+    if (const std::size_t picks = common_picks(of.records); picks > 0) { // no search: each is measured whatever the others were
+        std::vector<std::string> mean{"Crop's best of 512"}, ratio = mean;
+        for (const std::size_t n : mean_milestones) {
+            const auto share = [n](const kernel_record& r) { return share_after(r.picks, r.best(), n); };
+            mean.push_back(n > picks ? "-" : mean_text(by_kernel(of.records, share, chosen)));
+            ratio.push_back(
+                n > picks || n > trials_of(of.records, of.over)
+                    ? "-"
+                    : mean_text(by_kernel(of.records, [&](const kernel_record& r) { return share(r) / share_of(r, of.over, n); }, chosen)));
+        }
+        means.rows.push_back(std::move(mean));
+        ratios.rows.push_back(std::move(ratio));
+    }
     out.push_back(std::move(means));
     out.push_back(std::move(sums));
     if (ratios.rows.size() > 1) out.push_back(std::move(ratios));
@@ -285,6 +312,44 @@ titled_table cost_table(const compared_records& of) {
     return t;
 }
 
+/// The latency of a network after a number of trials of each of its kernels: the best of these schedules, by the uses of the kernel (Zhai et al. 2024,
+/// Figures 10 and 11, without what lies between kernels). No rows but the head where a kernel has no record.
+titled_table network_table(const compared_records& of, const augur::network& network) {
+    titled_table t{"Latency of " + network.name + ", ms: the sum over its kernels by their uses", {{"search"}}};
+    for (const std::size_t n : mean_milestones) t.rows[0].push_back(std::to_string(n));
+    t.rows[0].emplace_back("all");
+    t.rows[0].emplace_back("trials");
+    const auto sum = [&](const auto& latency_of) {
+        double seconds = 0;
+        for (const auto& k : network.kernels) {
+            const auto latencies = named_by_kernel(of.records, latency_of, records_of(of.records, k.workload.text()));
+            seconds += k.uses * (latencies.empty() ? std::numeric_limits<double>::infinity() : latencies.front().first);
+        }
+        return seconds;
+    };
+    const double untuned = sum(least_untuned), best = sum([](const kernel_record& r) { return r.best(); });
+    if (!std::isfinite(best)) return t;
+    const auto add = [&](std::string_view name, double seconds) {
+        t.rows.push_back({std::string(name)});
+        t.rows.back().resize(mean_milestones.size() + 1, "-");
+        t.rows.back().push_back(examples::milliseconds(seconds));
+        t.rows.back().emplace_back("-");
+    };
+    add("the untuned schedules", untuned);
+    for (const auto g : of.measured) {
+        if (g == 0) continue; // random: a share is a mean
+        const auto after = [&](std::size_t trials) { return sum([&](const kernel_record& r) { return r.best() / share_of(r, g, trials); }); };
+        const std::size_t all = trials_of(of.records, g);
+        std::vector<std::string> row{std::string(guides[g].name)};
+        for (const std::size_t n : mean_milestones) row.push_back(n > all ? "-" : examples::milliseconds(after(n)));
+        row.push_back(examples::milliseconds(after(all)));
+        row.push_back(std::to_string(all));
+        t.rows.push_back(std::move(row));
+    }
+    add("the best of all", best);
+    return t;
+}
+
 /// The kernels one by one.
 /// @param own  those of the records that are listed, here and below
 titled_table kernel_table(const compared_records& of, std::span<const kernel_record> own) {
@@ -317,8 +382,7 @@ titled_table pick_table(const compared_records& of, std::span<const kernel_recor
                    {{"kernel", "its first", "best of its four", "four at random"}}};
     for (const auto& r : own)
         if (!r.picks.empty() && of.randomly)
-            t.rows.push_back({r.label, percent(share_at(r, r.picks[0])), percent(share_at(r, *std::min_element(r.picks.begin(), r.picks.end()))),
-                              percent(share_of(r, 0, r.picks.size()))});
+            t.rows.push_back({r.label, percent(share_at(r, r.picks[0])), percent(share_after(r.picks, r.best(), 4)), percent(share_of(r, 0, 4))});
     return t;
 }
 
@@ -386,6 +450,9 @@ std::vector<titled_table> tables_of(std::span<const kernel_record> records, cons
         if (of.kinds || group == std::string_view("all")) out.push_back(shares_table(of, group));
     for (const bool only_hard : {true, false}) add_means(of, only_hard, out);
     if (auto winners = winners_table(of); winners.rows.size() > 1) out.push_back(std::move(winners));
+    for (const auto& name : options.networks)
+        if (const auto network = augur::find_network(name))
+            if (auto latencies = network_table(of, *network); latencies.rows.size() > 1) out.push_back(std::move(latencies));
     out.push_back(cost_table(of));
     const auto own = records.first((std::min)(options.own, records.size()));
     out.push_back(kernel_table(of, own));
@@ -415,6 +482,8 @@ std::string chart_of(std::span<const kernel_record> records, const table_options
     const std::vector<bool> all(records.size(), true);
     std::vector<std::pair<std::string, const std::vector<bool>*>> groups{{"All", &all}};
     if (of.kinds) groups = {{"Hard", &of.hard}, {"Easy", &of.easy}};
+    if (of.kinds && !records.empty())
+        std::erase_if(groups, [](const auto& g) { return std::find(g.second->begin(), g.second->end(), true) == g.second->end(); });
     std::vector<examples::curve_chart> charts;
     for (const auto& [group, chosen] : groups) {
         examples::curve_chart chart{group + " kernels: median share of the best known latency",
