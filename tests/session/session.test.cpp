@@ -9,7 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +20,9 @@
 #include <augur/record/log_reader.hpp>
 #include <augur/record/log_writer.hpp>
 #include <augur/schedule/steps_json.hpp>
+#include <augur/session/demonstrations.hpp>
 #include <augur/space/describe.hpp>
+#include <augur/space/walk.hpp>
 
 #include "../may_skip.hpp"
 
@@ -76,7 +81,7 @@ augur::session_options two_kernels() {
     for (const char* k : {"dense:m=16,n=32,k=16,bias", "dense:m=16,n=48,k=16"}) o.work.add(*augur::kernel::parse(k));
     o.search.model = "none";
     o.search.trials = 4;
-    o.search.even = true;
+    o.search.scheduler = augur::scheduling::round_robin;
     o.limits = false;
     o.threads = 1;
     return o;
@@ -491,7 +496,7 @@ TEST_CASE("session: collecting writes the candidates alone") {
 
 TEST_CASE("session: trials go where the weights say") {
     auto o = two_kernels();
-    o.search.even = false;
+    o.search.scheduler = augur::scheduling::gradient;
     o.search.trials = 6;
     o.search.round = 2;
     for (const std::size_t heavy : {0U, 1U}) {
@@ -511,6 +516,23 @@ TEST_CASE("session: trials go where the weights say") {
             CHECK(found.latencies[heavy].size() == 10 + first); // one round of each kernel, then all
             CHECK(found.latencies[1 - heavy].size() == 2 - first);
         }
+    }
+}
+
+TEST_CASE("session: the scheduler of the authors of TLM goes on with the kernel whose first latency, times its uses, is the largest") {
+    auto o = two_kernels();
+    o.search.scheduler = augur::scheduling::windowed;
+    o.search.trials = 4;
+    o.search.round = 2;
+    for (const std::size_t heavy : {0U, 1U}) {
+        auto s = quick_session(o);
+        REQUIRE(s);
+        std::vector<double> weights(2, 1e-9);
+        weights[heavy] = 1e9;
+        REQUIRE(s->weigh(weights));
+        const auto found = s->search("windowed", o.search, false);
+        CHECK(found.latencies[heavy].size() == 6); // a round of each kernel, then two of this one, whose window of three rounds is not full
+        CHECK(found.latencies[1 - heavy].size() == 2);
     }
 }
 
@@ -963,18 +985,117 @@ TEST_CASE("session: Crop drafts, trees verify; a draft that nothing verifies is 
 #endif
 
 #ifdef AUGUR_HAS_TLM
+namespace {
+
+/// Measures random candidates of `two_kernels`, so many of each; the path of their log.
+std::string collect_known(const scratch& folder, std::size_t trials) {
+    auto known = two_kernels();
+    known.collect = true;
+    known.search.trials = trials;
+    known.log = folder / "known.jsonl";
+    auto s = quick_session(known);
+    REQUIRE(s);
+    REQUIRE(s->tune());
+    return known.log;
+}
+
+/// Writes a small language model that knows the words of the fastest schedules of some logs, and nothing else.
+void save_language(const std::string& to, const std::vector<std::string>& logs) {
+    const auto read = augur::read_demonstrations(logs, 5);
+    REQUIRE(read);
+    auto words = *augur::tlm::count_words(read->sentences).build();
+    const augur::tlm::gpt2_config config{static_cast<augur::nn::index>(words.size()), 256, 2, 32, 2, 64};
+    fs::create_directories(to);
+    REQUIRE(augur::tlm::save({augur::tlm::gpt2<float>::random_init(config, augur::random_engine(1)), std::move(words), {}}, to));
+}
+
+} // namespace
+
+TEST_CASE("session: demonstrations are the fastest schedules of each kernel and machine; what is left out is counted by reason") {
+    const scratch folder;
+    const auto task_of = [](const char* text) { return *augur::loopnest::kernel_task::create(*augur::kernel::parse(text), {}); };
+    const auto tuned = task_of("dense:m=16,n=32,k=16,bias"), other = task_of("dense:m=24,n=40,k=56"), tested = task_of("dense:m=16,n=48,k=16");
+    const auto space = *augur::loopnest::ansor_space::create(tuned.dag()), other_space = *augur::loopnest::ansor_space::create(other.dag());
+    augur::random_engine rng(1);
+    std::vector<augur::decision_vector> points;
+    while (points.size() < 4) {
+        auto point = augur::sample_path(space, rng).values;
+        if (std::find(points.begin(), points.end(), point) == points.end()) points.push_back(std::move(point));
+    }
+    augur::machine_identity here, there;
+    here.model = "1";
+    there.model = "2";
+    auto foreign = tuned.logged();
+    foreign.workload_key = R"(["4fbdf8a5d7b1", 16, 32])"; // as TVM has it
+    const std::vector<std::string> logs{folder / "log.jsonl"};
+    {
+        auto to = augur::log_writer::open(logs[0]);
+        REQUIRE(to);
+        const auto add = [&](const augur::logged_task& task, augur::step_list schedule, double seconds, const augur::machine_identity& machine) {
+            augur::record r;
+            r.task = task;
+            r.schedule = std::move(schedule);
+            r.measured.status = seconds > 0 ? augur::outcome::ok : augur::outcome::run_crash;
+            if (seconds > 0) r.measured.seconds = {seconds};
+            r.machine = machine;
+            REQUIRE(to->append(std::move(r)));
+        };
+        const auto schedule = [&](std::size_t point) { return *space.realise(points[point]); };
+        add(tuned.logged(), schedule(0), 3e-3, here);
+        add(tuned.logged(), schedule(1), 1e-3, here);
+        add(tuned.logged(), schedule(2), 2e-3, here);
+        add(tuned.logged(), schedule(1), 5e-4, here); // again
+        add(tuned.logged(), schedule(3), 0, here);    // failed
+        add(tuned.logged(), schedule(0), 5e-3, there);
+        add(tuned.logged(), *other_space.realise(augur::sample_path(other_space, rng).values), 1e-6, here); // no point of the space
+        add(foreign, schedule(0), 1e-6, here);
+        add(foreign, schedule(1), 1e-6, there);
+        add(tested.logged(), schedule(0), 1e-6, here);
+        add(tuned.logged(), schedule(3), 1e-6, here); // the one that is damaged now
+    }
+    std::stringstream written;
+    written << std::ifstream(logs[0]).rdbuf();
+    auto lines = written.str();
+    const std::string checksum = "\"crc\": \"";
+    auto& digit = lines[lines.rfind(checksum) + checksum.size()];
+    digit = digit == '0' ? '1' : '0';
+    std::ofstream(logs[0]) << lines << "no record\n";
+
+    const std::vector<augur::kernel> left_out{tested.workload()};
+    const auto read = augur::read_demonstrations(logs, 2, left_out);
+    REQUIRE(read);
+    CHECK(read->records == 10);
+    CHECK(read->foreign == 2);
+    CHECK(read->left_out == 1);
+    CHECK(read->outside == 1);
+    CHECK(read->damaged == 2);
+    CHECK(read->text() ==
+          "3 sentences of 2 kernels; of 10 records 2 of other compilers, 1 left out, 1 no points of the spaces here, 2 damaged lines");
+    std::map<std::string, std::vector<std::pair<double, std::string>>> expected, got; // latency and sentence, by prompt
+    const auto sentence = [&](std::size_t point) { return *augur::tlm::sentence_text("", space, points[point]); };
+    expected[augur::tlm::prompt_text(tuned, here)] = {{5e-4, sentence(1)}, {2e-3, sentence(2)}};
+    expected[augur::tlm::prompt_text(tuned, there)] = {{5e-3, sentence(0)}};
+    for (std::size_t t = 0; t < read->sentences.tasks(); ++t) {
+        const auto of_prompt = read->sentences.task(t);
+        for (auto r = of_prompt.first; r < of_prompt.last; ++r) {
+            std::string words;
+            augur::tlm::append_words(words, read->sentences.visit(r));
+            got[std::string(of_prompt.key)].emplace_back(read->sentences.seconds(r), words);
+        }
+    }
+    CHECK(got == expected);
+
+    const std::vector<augur::kernel> all{tuned.workload(), tested.workload()};
+    const auto none = augur::read_demonstrations(logs, 2, all);
+    REQUIRE_FALSE(none);
+    CHECK(none.error().code == augur::errc::not_found);
+    CHECK(contains(none.error().detail, "0 sentences of 0 kernels; of 10 records 2 of other compilers, 8 left out, 0 no points of the spaces here, "
+                                        "2 damaged lines"));
+}
+
 TEST_CASE("session: a language model writes the candidates, alone or as drafts, learns, and a stopped search goes on") {
     const scratch folder;
-    auto known = two_kernels(); // measured kernels, whose sentences are the demonstrations
-    known.collect = true;
-    known.search.trials = 12;
-    known.log = folder / "known.jsonl";
-    {
-        auto s = quick_session(known);
-        REQUIRE(s);
-        REQUIRE(s->tune());
-    }
-    const std::vector<std::string> logs{known.log};
+    const std::vector<std::string> logs{collect_known(folder, 12)}; // their sentences are the demonstrations
     const auto read = augur::read_demonstrations(logs, 5);
     REQUIRE(read);
     CHECK(read->records == 24);
@@ -985,10 +1106,7 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     REQUIRE(some);
     CHECK(some->left_out == 12);
     CHECK(some->sentences.tasks() == 1);
-    auto words = *augur::tlm::count_words(read->sentences).build();
-    const augur::tlm::gpt2_config config{static_cast<augur::nn::index>(words.size()), 256, 2, 32, 2, 64};
-    fs::create_directories(folder / "model");
-    REQUIRE(augur::tlm::save({augur::tlm::gpt2<float>::random_init(config, augur::random_engine(1)), std::move(words), {}}, folder / "model"));
+    save_language(folder / "model", logs);
 
     auto o = two_kernels();
     o.work.kernels.clear();
@@ -1037,20 +1155,41 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     REQUIRE(all.size() == 16);
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].task.workload_key + to_json(all[i].schedule) == schedules[i]);
 
+    std::vector<std::string> models; // that choose among what the language model drafts
+#ifdef AUGUR_HAS_TLP
+    models.emplace_back("tlp");
+#endif
+#ifdef AUGUR_HAS_CROP
+    models.emplace_back("crop");
+    o.machine = augur::detect_machine().architecture == "x86_64" ? "epyc-zen4" : "cortex-a72";
+#endif
 #ifdef AUGUR_HAS_XGBOOST
-    o.log.clear();
+    models.emplace_back("trees");
+#endif
     o.resume = false;
     o.demonstrations.clear();
-    auto s = quick_session(o);
-    REQUIRE(s);
-    auto drafting = o.search;
-    drafting.model = "trees";
-    drafting.language_learns = false;
-    const auto drafted = s->search("tlm+trees", drafting, false);
-    REQUIRE_FALSE(drafted.failed);
-    CHECK(drafted.summary->trials == 16);
-    CHECK(drafted.summary->model_errors == 0);
-#endif
+    for (const auto& model : models) {
+        CAPTURE(model);
+        o.log = folder / (model + ".jsonl");
+        auto s = quick_session(o);
+        REQUIRE(s);
+        auto drafting = o.search;
+        drafting.model = model;
+        drafting.language_learns = false;
+        drafting.trials = 6; // the models that learn do so after eight of the twelve
+        const auto drafted = s->search("tlm+" + model, drafting, true);
+        REQUIRE_FALSE(drafted.failed);
+        CHECK(drafted.summary->trials == 12);
+        CHECK(drafted.summary->model_errors == 0);
+        std::set<std::string> different;
+        for (const auto& r : records(o.log)) {
+            different.insert(r.task.workload_key + to_json(r.schedule));
+            CHECK(r.measured.status != augur::outcome::illegal_schedule);
+            CHECK(s->spaces()[r.task.workload_key == s->tasks()[0].key() ? 0U : 1U].decide(r.schedule));
+        }
+        CHECK(different.size() == 12);
+        for (std::size_t k = 0; k < 2; ++k) CHECK(std::isfinite(drafted.best_latency[k]));
+    }
     o = two_kernels();
     o.demonstrations_best = 0;
     CHECK(contains(error_of(o), "at least one demonstration"));
@@ -1073,5 +1212,89 @@ TEST_CASE("session: a language model writes the candidates, alone or as drafts, 
     o.search.draft.clear();
     o.demonstrations = {folder / "missing.jsonl"};
     CHECK(contains(error_of(o), "missing.jsonl"));
+}
+
+#ifdef AUGUR_HAS_XGBOOST
+TEST_CASE("session: with a language model the records of another machine are demonstrations, and the model auto takes them for nothing else") {
+    const scratch folder;
+    const auto here = collect_known(folder, 8), elsewhere = folder / "elsewhere.jsonl";
+    (void)move_records(here, elsewhere, [](const auto&) { return true; });
+    save_language(folder / "model", {here, elsewhere});
+    auto o = two_kernels();
+    o.work.kernels.clear();
+    o.work.add(*augur::kernel::parse("dense:m=16,n=24,k=16"));
+    o.search.model = "auto";
+    o.search.language = folder / "model";
+    o.search.language_trials = 2;         // two drafts behind the untuned schedule, then evolution
+    o.search.trials = o.search.round = 4; // one round, for which nothing has been measured
+    o.search.population = 32;
+    o.demonstrations_best = 3;
+    o.transfer_from = {here};
+    {
+        const auto s = quick_session(o);
+        REQUIRE(s);
+        CHECK(s->options().search.model == "nest"); // the trees know the records of this machine
+    }
+    o.transfer_from = {elsewhere};
+    o.log = folder / "auto.jsonl";
+    auto told = o; // that these are demonstrations, and nothing of other records
+    {
+        auto s = quick_session(o);
+        REQUIRE(s);
+        told.search = s->options().search;
+        CHECK(told.search.model == "trees");
+        const auto found = s->search("tlm+trees", told.search, true);
+        REQUIRE_FALSE(found.failed);
+        const auto notes = joined(found.notes);
+        CAPTURE(notes);
+        CHECK(contains(notes, "demonstrations: 6 sentences of 2 kernels; of 16 records 0 of other compilers, 0 left out"));
+        CHECK(contains(notes, "16 of another machine (model: expected '"));
+        CHECK(contains(notes, elsewhere + ": 0 schedules of 0 kernels may be transferred"));
+        CHECK(contains(notes, elsewhere + ": 16 records are of other machines, compilers or flags and are passed over"));
+        CHECK(contains(notes, "language model: fine-tuned 1 times, 4 points were measured"));
+        REQUIRE(found.transfers.size() == 1);
+        CHECK(found.transfers[0].adapted == 0);
+        CHECK(found.transfers[0].proposed.empty());
+    }
+    told.transfer_from.clear();
+    told.demonstrations = {elsewhere};
+    told.log = folder / "told.jsonl";
+    auto s = quick_session(told);
+    REQUIRE(s);
+    const auto found = s->search("tlm+trees", told.search, true);
+    REQUIRE_FALSE(found.failed);
+    CHECK(contains(joined(found.notes), "demonstrations: 6 sentences of 2 kernels; of 16 records"));
+    const auto measured = records(o.log), expected = records(told.log);
+    REQUIRE(measured.size() == 4);
+    REQUIRE(expected.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(measured[i].schedule == expected[i].schedule);
+}
+#endif
+
+TEST_CASE("session: logs without a demonstration are a note where the model auto has looked for one, and an error where they were given as such") {
+    const scratch folder;
+    const auto own = collect_known(folder, 8);
+    save_language(folder / "model", {own});
+    auto o = two_kernels();
+    o.search.model = "auto";
+    o.search.language = folder / "model";
+    o.search.trials = o.search.round = 2;
+    o.search.population = 32;
+    o.transfer_from = {own};
+    const std::string nothing = "the logs have no schedule of the search spaces here: 0 sentences of 0 kernels; of 16 records 0 of other compilers, "
+                                "16 left out, 0 no points of the spaces here, 0 damaged lines";
+    {
+        auto s = quick_session(o);
+        REQUIRE(s);
+        const auto found = s->search("auto", s->options().search, false);
+        REQUIRE_FALSE(found.failed);
+        CHECK(found.summary->trials == 4);
+        const auto notes = joined(found.notes);
+        CAPTURE(notes);
+        CHECK(contains(notes, "demonstrations: " + nothing));
+        CHECK(contains(notes, "language model: fine-tuned 0 times, 4 points were measured"));
+    }
+    o.demonstrations = {own};
+    CHECK(error_of(o) == nothing);
 }
 #endif

@@ -38,12 +38,14 @@ inline constexpr std::size_t drafted_trials = 16;
 /// |------------------------------------------|---------------------------------------|
 /// | records of other kernels                 | trees that know the records (`nest`)  |
 /// | weights of TLP or MetaTune               | that network, from the weights        |
+/// | a language model and the machine         | Crop, which does not learn            |
 /// | anything else, or nothing                | `trees`, else `tlp`, else nothing     |
 ///
-/// Candidates are evolved, beginning with the schedules of the kernel's class. A language model, where there is one and a model that ranks, drafts the
-/// first `drafted_trials`, or `language_trials` if that is set; schedules of other kernels are no trials of their own then (`transfers` is 0). Where
-/// nothing is known but the machine, Crop drafts what `trees` choose from. The strategies that need no model get one only if there are records or
-/// weights. A search of another model comes back as it is. The measurements behind this: docs/results/auto.md, which has none for weights.
+/// Candidates are evolved, beginning with the schedules of the kernel's class; with weights of MetaTune and no other strategy asked for, Bayesian
+/// optimisation proposes them, with the network as its prior mean. A language model, where there is one and a model that ranks, drafts the first
+/// `drafted_trials`, or `language_trials` if that is set; where Crop ranks, it drafts all trials. Schedules of other kernels are no trials of their
+/// own then (`transfers` is 0). Where nothing is known but the machine, Crop drafts what `trees` choose from. The strategies that need no model get
+/// one only if there are records or weights. A search of another model comes back as it is. The measurements behind this: docs/results/auto.md.
 [[nodiscard]] inline chosen_search choose_search(session_search s, const search_knowledge& k) {
     if (s.model != "auto") return {std::move(s), "the model was asked for"};
     const bool writes = !s.language.empty();
@@ -55,12 +57,16 @@ inline constexpr std::size_t drafted_trials = 16;
     } else if (!s.weights.empty() && k.tlp) {
         s.model = s.weights;
         guide = std::string(k.metatune ? "MetaTune" : "TLP") + " with the given weights";
+        if (k.metatune && !writes && s.strategy.empty() && detail::has_bayes) s.strategy = "bayes";
     } else if (detail::guides_itself(s)) {
         s.model = "none";
+    } else if (writes && k.machine) {
+        s.model = "crop";
+        guide = "Crop";
     } else if (k.xgboost) {
         s.model = "trees";
         guide = "trees that learn from what is measured";
-        if (k.machine && !writes && (s.strategy.empty() || s.strategy == "evolutionary")) s.draft = "crop";
+        if (k.machine && (s.strategy.empty() || s.strategy == "evolutionary")) s.draft = "crop";
     } else if (k.tlp) {
         s.model = "tlp";
         guide = "TLP that learns from what is measured";
@@ -68,7 +74,10 @@ inline constexpr std::size_t drafted_trials = 16;
         s.model = "none";
     }
     std::string why = "model auto: ";
-    if (writes && s.model != "none") {
+    if (writes && s.model == "crop") {
+        s.transfers = 0;
+        why += "a language model drafts";
+    } else if (writes && s.model != "none") {
         if (s.language_trials == 0) s.language_trials = drafted_trials;
         s.transfers = 0;
         why += "a language model drafts " + std::to_string(s.language_trials) +
