@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How well do models rank the schedules of kernels that they have not seen, by the number of kernels that they learned from? TLP, trees on
-// features of the loops, and both, trained on tuning logs of this machine and judged on others. ranking_tables --help, docs/results/tlm.md.
+// features of the loops, and both, trained on tuning logs of this machine and judged on others. ranking_tables --help, docs/results/tlp.md.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How well does the probability that a language model gives to a schedule rank recorded schedules? Models learn from the fastest records of some
-// tasks of TVM's auto_scheduler and are judged on tasks of other networks, without a measurement. tlm_offline --help, docs/results/tlm.md.
+// tasks of TVM's auto_scheduler and are judged on tasks of other networks, without a measurement. tlm_offline --help, docs/results/tlm_model.md.
 #include "tlm_offline.hpp"
 
 #include <algorithm>
