@@ -54,9 +54,11 @@ augur::result<augur::dataset> read(const wishes& w, examples::executor& threads)
     augur::dataset_builder builder;
     const auto reports = augur::read_ansor_logs(w.logs, threads, builder);
     if (!reports) return reports.error();
-    for (std::size_t i = 0; i < w.logs.size(); ++i)
-        if (const auto bad = (*reports)[i].summary.bad; bad > 0)
-            std::fprintf(stderr, "%s: %zu damaged lines are passed over\n", w.logs[i].c_str(), bad);
+    for (std::size_t i = 0; i < w.logs.size(); ++i) {
+        const auto& read = (*reports)[i].summary;
+        if (read.bad > 0) std::fprintf(stderr, "%s: %zu damaged lines are passed over\n", w.logs[i].c_str(), read.bad);
+        if (read.torn) std::fprintf(stderr, "%s: the last record is cut off and is passed over\n", w.logs[i].c_str());
+    }
     augur::dataset_options options;
     options.cap = w.most;
     options.seed = w.training.seed;

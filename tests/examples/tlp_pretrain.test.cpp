@@ -89,6 +89,10 @@ TEST_CASE("tlp_pretrain: what is missing or wrong is told") {
     CHECK(run(folder, AUGUR_TLP_PRETRAIN_PROGRAM, {"--log", folder / "empty", "--out", folder / "w"}) == 1);
     CHECK(contains(contents(folder / "err"), "expected kernels to learn from"));
     CHECK_FALSE(std::filesystem::exists(folder / "w"));
+    std::ofstream(folder / "broken") << "nonsense\n{\"i\": [[\"";
+    CHECK(run(folder, AUGUR_TLP_PRETRAIN_PROGRAM, {"--log", folder / "broken", "--out", folder / "w"}) == 1);
+    CHECK(contains(contents(folder / "err"), "broken: 1 damaged lines are passed over"));
+    CHECK(contains(contents(folder / "err"), "broken: the last record is cut off and is passed over"));
     CHECK(run(folder, AUGUR_TLP_PRETRAIN_PROGRAM, {"--help"}) == 0);
 }
 
